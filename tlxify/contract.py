@@ -1,0 +1,132 @@
+"""CONTRACT: what each kernel parameter is, and what a valid launch looks like.
+
+Expressions are Python text over parameter names, the contract's free sizes and `cdiv`; `evaluate` computes them.
+Verification draws launches from a contract, and the generated launch guard checks the same shapes and strides.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+#: dtypes by Triton's short names, in the order in which verification tries them.
+FLOAT16_DTYPES = ("fp16", "bf16")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """A pointer parameter, seen as a tensor."""
+
+    name: str
+    #: Extent of each axis, outermost first, as an expression; a free size where no parameter holds the extent.
+    shape: tuple[str, ...]
+    #: Stride of each axis in elements, as an expression ("stride_am", "K", "1").
+    strides: tuple[str, ...]
+    reads: bool
+    writes: bool
+    #: Tensors of one group have one dtype in every launch (both operands of a dot).
+    dtype_group: str
+    dtypes: tuple[str, ...] = FLOAT16_DTYPES
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSpec:
+    """A parameter that is a number: an extent, a stride in elements, or any other value."""
+
+    name: str
+    kind: Literal["size", "stride", "int", "float"]
+    #: The parameter is `tl.constexpr`: its value specializes the kernel.
+    constexpr: bool = False
+    #: Values worth trying where the kind alone does not tell them.
+    choices: tuple[int | float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConstexprSpec:
+    """A compile-time parameter that is neither an extent nor a stride."""
+
+    name: str
+    #: tile: an `arange` length; flag: tested as a truth value; option: compared with literals; dtype: a cast's target;
+    #: int: used in arithmetic alone.
+    kind: Literal["tile", "flag", "option", "dtype", "int"]
+    choices: tuple[object, ...]
+    #: For kind dtype: the pointer parameter whose element type it names.
+    dtype_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchConfig:
+    """One way to launch: constexpr values with warps and stages, as a `triton.Config` or a call gives them."""
+
+    values: tuple[tuple[str, object], ...]
+    num_warps: int = 4
+    num_stages: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """Everything needed to launch a kernel on inputs of one's own."""
+
+    kernel: str
+    #: Parameter names in the kernel's order.
+    parameters: tuple[str, ...]
+    tensors: tuple[TensorSpec, ...]
+    scalars: tuple[ScalarSpec, ...]
+    constexprs: tuple[ConstexprSpec, ...]
+    #: From the autotune decorator or the launch site when they are literal; else a set of ours, marked by `configs_known`.
+    configs: tuple[LaunchConfig, ...]
+    configs_known: bool
+    #: One expression per grid axis.
+    grid: tuple[str, ...]
+    #: Sizes that no parameter holds (a batch extent that only the grid knows).
+    free_sizes: tuple[str, ...] = ()
+    #: The size that counts trips of the dot loop, with the tile that divides it: trips = cdiv(size, tile).
+    contracted: tuple[str, str] | None = None
+    #: Sizes of the rows and columns of the result, each with the tile that covers it.
+    tiled: tuple[tuple[str, str], ...] = ()
+
+
+def cdiv(a: int, b: int) -> int:
+    """a / b rounded up."""
+    return -(-a // b)
+
+
+_OPERATORS: Mapping[type[ast.AST], Callable[..., object]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+    ast.USub: operator.neg,
+}
+_FUNCTIONS: Mapping[str, Callable[..., object]] = {"cdiv": cdiv, "min": min, "max": max}
+
+
+def evaluate(expression: str, values: Mapping[str, object]) -> int:
+    """The value of a contract expression. Raises KeyError for an unknown name, ValueError for anything but arithmetic."""
+
+    def value(node: ast.expr) -> object:
+        match node:
+            case ast.Constant(value=int() | float() as number):
+                return number
+            case ast.Name(id=name):
+                return values[name]
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                return _OPERATORS[type(op)](value(left), value(right))
+            case ast.UnaryOp(op=ast.USub() as op, operand=operand):
+                return _OPERATORS[type(op)](value(operand))
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+                return _FUNCTIONS[name](*map(value, args))
+            case _:
+                raise ValueError(f"not an arithmetic expression: {expression!r}")
+
+    result = value(ast.parse(expression, mode="eval").body)
+    if isinstance(result, float) and result.is_integer():
+        result = int(result)
+    if not isinstance(result, int):
+        raise ValueError(f"{expression!r} is not an integer: {result!r}")
+    return result

@@ -1,0 +1,70 @@
+"""A source file, places in it, and how a place is shown to a person."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of one file. Lines count from 1, columns from 0, both ends as `ast` gives them (end exclusive)."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    @staticmethod
+    def of(node: ast.AST) -> Span:
+        """The stretch that an `ast` node covers."""
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        return Span(line, column, getattr(node, "end_lineno", line) or line, getattr(node, "end_col_offset", column) or column)
+
+    def contains(self, other: Span) -> bool:
+        """Whether `other` lies inside this stretch."""
+        return (self.line, self.column) <= (other.line, other.column) and (other.end_line, other.end_column) <= (
+            self.end_line,
+            self.end_column,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file as text. `path` is what the user typed: it is shown, never opened again."""
+
+    path: str
+    text: str
+
+    @staticmethod
+    def read(path: str | Path) -> SourceFile:
+        """The file at `path`, decoded as Python would decode it. Raises OSError, UnicodeDecodeError, SyntaxError."""
+        import tokenize
+
+        with tokenize.open(path) as stream:
+            return SourceFile(str(path), stream.read())
+
+    def line(self, number: int) -> str:
+        """Line `number` (from 1) without its end, or an empty string past the last one."""
+        lines = self.text.splitlines()
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+    def segment(self, span: Span) -> str:
+        """The text of `span`. Columns count UTF-8 bytes, as `ast` counts them."""
+        lines = self.text.splitlines(keepends=True)[span.line - 1 : span.end_line]
+        if not lines:
+            return ""
+        last = lines[-1].encode()[: span.end_column].decode()
+        if span.line == span.end_line:
+            return last.encode()[span.column :].decode()
+        return "".join([lines[0].encode()[span.column :].decode(), *lines[1:-1], last])
+
+    def snippet(self, span: Span) -> str:
+        """The first line of `span` with carets under it: what an error shows."""
+        text = self.line(span.line)
+        start = len(text.encode()[: span.column].decode())
+        stop = len(text.encode()[: span.end_column].decode()) if span.end_line == span.line else len(text.rstrip())
+        number = str(span.line)
+        carets = " " * start + "^" * max(1, stop - start)
+        return f"{number} | {text}\n{' ' * len(number)} | {carets}"
