@@ -1,0 +1,53 @@
+"""Skip comments: which line they cover and what they silence."""
+
+from __future__ import annotations
+
+import pytest
+
+from tlxify.diagnostics import Diagnostic
+from tlxify.source import Span
+from tlxify.suppress import skips, unknown_codes
+
+KERNEL = """\
+@triton.jit
+def kernel(x_ptr):
+    # tlxify: skip[TLX201] measured, stays
+    # a comment between
+
+    x = tl.load(x_ptr)
+    y = tl.load(x_ptr)  # tlxify: skip[TLX201,TLX204]
+    text = "# tlxify: skip[TLX301] only a string"
+"""
+WHOLE = Span(1, 0, 8, 40)
+
+
+def test_a_comment_alone_covers_the_next_line_of_code_and_others_their_own() -> None:
+    first, second = skips(KERNEL)
+    assert (first.codes, first.reason, first.covers) == ({"TLX201"}, "measured, stays", 6)
+    assert (second.codes, second.reason, second.covers) == ({"TLX201", "TLX204"}, "", 7)
+
+
+@pytest.mark.parametrize(("code", "line", "silent"), [("TLX201", 6, True), ("TLX204", 6, False), ("TLX201", 8, False)])
+def test_it_silences_its_codes_on_its_line(code: str, line: int, silent: bool) -> None:
+    diagnostic = Diagnostic.of(code, Span(line, 4, line, 9), name="x_ptr")
+    assert any(skip.silences(diagnostic, WHOLE, 2) for skip in skips(KERNEL)) is silent
+
+
+@pytest.mark.parametrize(
+    "header", ["@triton.jit  # tlxify: skip[TLX301] no\ndef k():\n", "@triton.jit\ndef k():  # tlxify: skip[TLX301]\n"]
+)
+def test_on_the_header_it_covers_the_whole_kernel_and_no_other(header: str) -> None:
+    (skip,) = skips(header + "    pass\n")
+    here, elsewhere = (Diagnostic.of("TLX301", Span(line, 0, line, 4), name="k") for line in (3, 9))
+    assert skip.silences(here, Span(1, 0, 3, 8), 2)
+    assert not skip.silences(elsewhere, Span(1, 0, 3, 8), 2)
+
+
+def test_a_file_that_does_not_parse_has_none() -> None:
+    assert skips("def f(:\n  '''") == ()
+
+
+def test_unknown_codes_are_reported_where_they_stand() -> None:
+    (warning,) = unknown_codes(skips("é = 1  # tlxify: skip[TLX999, TLX301] typo\n"))
+    assert (warning.code, dict(warning.facts)["name"]) == ("TLX110", "TLX999")
+    assert warning.span == Span(1, 8, 1, 43)

@@ -1,0 +1,157 @@
+"""TLX2xx: the address or the mask of a load or store is not understood well enough."""
+
+from __future__ import annotations
+
+from .rule import Rule
+
+RULES = (
+    Rule(
+        code="TLX201",
+        outcome="declined",
+        title="operand address is not affine",
+        fact="The address of `{name}` is not a base plus strides times tile offsets[: {why}].",
+        remedy=(
+            "Compute it as `ptr + rows[:, None] * stride_row + cols[None, :] * stride_col` with `tl.arange` offsets."
+        ),
+        why=(
+            "The TMA unit copies boxes of a strided tensor. Only an address that is affine in the tile's "
+            "coordinates is such a box."
+        ),
+        example="""
+            offs = tl.arange(0, BLOCK) ^ swizzle
+            a = tl.load(a_ptr + offs[:, None] * stride_am + offs_k[None, :])
+        """,
+    ),
+    Rule(
+        code="TLX202",
+        outcome="declined",
+        title="rows are gathered through loaded indices",
+        fact="The rows of `{name}` are indices loaded from memory[ (`{index}`)].",
+        remedy=(
+            "Sort or pack the rows before the launch so that a tile is one stretch of memory; gathered "
+            "producers are not built yet."
+        ),
+        why="A TMA box has consecutive rows. A gather needs a producer that copies row by row.",
+        example="""
+            rows = tl.load(sorted_ids_ptr + tl.arange(0, BLOCK_M))
+            a = tl.load(a_ptr + rows[:, None] * stride_am + offs_k)
+        """,
+    ),
+    Rule(
+        code="TLX203",
+        outcome="declined",
+        title="pointer does not advance by a fixed step",
+        fact="`{name}` is carried around the loop without a step that stays the same in every trip[: {why}].",
+        remedy="Advance the pointer by a loop-invariant amount, or compute it from the loop index.",
+        why=(
+            "The coordinate of the next tile must follow from the trip number, since another warp asks for "
+            "it ahead of time."
+        ),
+        example="""
+            for k in range(0, K, BLOCK_K):
+                a = tl.load(a_ptrs)
+                a_ptrs += tl.load(step_ptr + k)
+        """,
+    ),
+    Rule(
+        code="TLX204",
+        outcome="declined",
+        title="mask is not a bound on a tile axis",
+        fact=("The mask of `{name}` is not a conjunction of `offset < extent` over the axes of its tile[: {why}]."),
+        remedy="Mask each axis by its own bound, such as `(offs_m[:, None] < M) & (offs_k[None, :] < K)`.",
+        why=(
+            "The TMA fills what lies outside the tensor with zeros. It can express a bound per axis and nothing else."
+        ),
+        example="""
+            a = tl.load(a_ptrs, mask=(offs_m[:, None] + offs_k[None, :]) < limit, other=0.0)
+        """,
+    ),
+    Rule(
+        code="TLX205",
+        outcome="declined",
+        title="masked elements are not zero",
+        fact="Elements of `{name}` outside the mask read as {value} instead of 0.",
+        remedy="Load with `other=0.0` and apply another fill after the dot.",
+        why="What the TMA reads outside the tensor is zero, so another fill value would change the result.",
+        example="""
+            a = tl.load(a_ptrs, mask=offs_k[None, :] < K, other=float("-inf"))
+        """,
+    ),
+    Rule(
+        code="TLX206",
+        outcome="declined",
+        title="wrap-around is not proved harmless",
+        fact=("Rows of `{name}` wrap around, and what they compute is not proved to stay out of the result[: {why}]."),
+        remedy=(
+            "Mask every store by the same offset and extent as the wrapped rows, or bound the rows by a mask instead."
+        ),
+        why=(
+            "`% M` reads valid memory where the TMA reads zeros. That is the same only if no stored value "
+            "depends on those rows."
+        ),
+        example="""
+            offs_m = (pid * BLOCK_M + tl.arange(0, BLOCK_M)) % M
+            ...
+            tl.store(c_ptrs, acc)  # no mask
+        """,
+    ),
+    Rule(
+        code="TLX207",
+        outcome="declined",
+        title="extent or stride is not known at launch",
+        fact="The {what} of `{name}` is not computable from the launch arguments[: {why}].",
+        remedy="Pass it as a kernel argument, or as a `tl.constexpr`.",
+        why="Descriptors are built on the host when the kernel is launched.",
+        example="""
+            K = tl.load(sizes_ptr + group)
+            a = tl.load(a_ptrs, mask=offs_k[None, :] < K, other=0.0)
+        """,
+    ),
+    Rule(
+        code="TLX208",
+        outcome="declined",
+        title="index is divided or packed",
+        fact="The address of `{name}` divides a tile offset[: {why}].",
+        remedy=("Unpack after the load: load the packed tile as it lies in memory and index it with plain offsets."),
+        why="Two neighbouring elements of the tile share one element of memory, which is no box.",
+        example="""
+            packed = tl.load(b_ptr + (offs_k[:, None] // 8) * stride_bk + offs_n[None, :] * stride_bn)
+        """,
+    ),
+    Rule(
+        code="TLX209",
+        outcome="declined",
+        title="block pointers are not supported yet",
+        fact="`{name}` is a block pointer.",
+        remedy="Until they are read too, write the access with pointer arithmetic.",
+        why="Triton removes block pointers in newer releases; their reading is planned.",
+        example="""
+            a_block = tl.make_block_ptr(a_ptr, (M, K), (stride_am, 1), (0, 0), (BM, BK), (1, 0))
+            a = tl.load(a_block)
+        """,
+    ),
+    Rule(
+        code="TLX210",
+        outcome="declined",
+        title="descriptors as source are not supported yet",
+        fact="`{name}` is a tensor descriptor in the source.",
+        remedy="Until they are read too, convert a variant of the kernel that takes pointers and strides.",
+        why="The extents and strides of a descriptor live with its creator, which is not traced yet.",
+        example="""
+            a_desc = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+            a = a_desc.load([0, k])
+        """,
+    ),
+    Rule(
+        code="TLX211",
+        outcome="declined",
+        title="operand is masked by a value that changes during the launch",
+        fact="The bound in the mask of `{name}` is not constant over the launch[: {why}].",
+        remedy="Bound the operand by an extent passed at launch and apply the other condition to the store.",
+        why="A descriptor has one extent per axis for the whole launch.",
+        example="""
+            end = tl.load(ends_ptr + group)
+            a = tl.load(a_ptrs, mask=offs_k[None, :] < end, other=0.0)
+        """,
+    ),
+)

@@ -1,0 +1,161 @@
+"""TLX1xx: the file and its kernels could not be read as far as conversion needs."""
+
+from __future__ import annotations
+
+from .rule import Rule
+
+RULES = (
+    Rule(
+        code="TLX101",
+        outcome="error",
+        title="file does not parse",
+        fact="This file is not valid Python[: {why}].",
+        remedy="Fix the syntax error and run tlxify again.",
+        why="Conversion edits a syntax tree. A file that Python itself cannot read has none.",
+        example="""
+            def kernel(x_ptr:
+                pass
+        """,
+    ),
+    Rule(
+        code="TLX102",
+        outcome="error",
+        title="no Triton kernel in file",
+        fact="No function in this file is decorated with `triton.jit` or passed to it.",
+        remedy=(
+            "Name the file that defines the kernel; a kernel imported from elsewhere is converted where it is defined."
+        ),
+        why="tlxify looks for `triton.jit` under any alias, also below other decorators and as a plain call.",
+        example="""
+            import torch
+
+
+            def matmul(a, b):
+                return torch.matmul(a, b)
+        """,
+    ),
+    Rule(
+        code="TLX103",
+        outcome="error",
+        title="no kernel of that name",
+        fact="This file has no kernel called `{name}`[; it has {known}].",
+        remedy="Give `--kernel` the name of the decorated function as it stands in the file.",
+        why="`--kernel` chooses among the kernels of a file by exact name.",
+        example="""
+            # tlxify convert matmul.py --kernel matmul_kernl
+            @triton.jit
+            def matmul_kernel(a_ptr): ...
+        """,
+    ),
+    Rule(
+        code="TLX104",
+        outcome="declined",
+        title="unsupported Python construct",
+        fact="The kernel uses {what}, which the converter does not follow.",
+        remedy="Write it with the plain statements of Triton (assignments, `if`, `for`, `while`, calls).",
+        why=(
+            "Every statement of a kernel is given to the warps that need it. What cannot be followed cannot "
+            "be given to anyone."
+        ),
+        example="""
+            @triton.jit
+            def kernel(x_ptr, N: tl.constexpr):
+                rows = [i * 2 for i in tl.static_range(N)]
+        """,
+    ),
+    Rule(
+        code="TLX105",
+        outcome="declined",
+        title="helper not found",
+        fact="The helper `{name}` cannot be resolved from this file[: {why}].",
+        remedy=("Import the helper by name from a module that tlxify can find as source, or define it in this file."),
+        why=(
+            "Helpers are read, never imported: converting must not run the code it converts. A helper that "
+            "cannot be read may contain the dot or touch memory."
+        ),
+        example="""
+            ops = load_ops()
+
+
+            @triton.jit
+            def kernel(x_ptr):
+                ops.activation(tl.load(x_ptr))
+        """,
+    ),
+    Rule(
+        code="TLX106",
+        outcome="declined",
+        title="helpers call each other in a circle",
+        fact="The helper `{name}` calls itself, directly or through others.",
+        remedy="Replace the recursion by a loop; Triton rejects it as well.",
+        why="Helpers are inlined into the model of the kernel, which a circle would never finish.",
+        example="""
+            @triton.jit
+            def fold(x, n: tl.constexpr):
+                return fold(x, n - 1)
+        """,
+    ),
+    Rule(
+        code="TLX107",
+        outcome="declined",
+        title="global is not a literal constant",
+        fact="The kernel reads the global `{name}`, whose value is not a literal in the source[: {why}].",
+        remedy=(
+            "Make it a `tl.constexpr` parameter, or bind it once at module level to a literal or "
+            "`tl.constexpr(literal)`."
+        ),
+        why="The converted module must stand alone, and the value must be known without running the file.",
+        example="""
+            BLOCK = int(os.environ['BLOCK'])
+
+
+            @triton.jit
+            def kernel(x_ptr):
+                offs = tl.arange(0, BLOCK)
+        """,
+    ),
+    Rule(
+        code="TLX108",
+        outcome="warning",
+        title="already converted",
+        fact="`{name}` is a conversion made by tlxify[ from {origin}].",
+        remedy="Convert its source instead; to undo the conversion run `tlxify revert`.",
+        why="A warp-specialized kernel has its roles already. Converting again changes nothing.",
+        example="""
+            @tlx.jit
+            def matmul_kernel_ws(a_desc, b_desc, c_ptr):
+                with tlx.async_tasks(): ...
+        """,
+    ),
+    Rule(
+        code="TLX109",
+        outcome="declined",
+        title="kernel defined inside a function",
+        fact="`{name}` is defined inside another function or class.",
+        remedy="Move the kernel to module level and pass what it closes over as `tl.constexpr` parameters.",
+        why=(
+            "Values from the enclosing scope are known only while that scope runs, and the name cannot be "
+            "bound again from outside."
+        ),
+        example="""
+            def make(scale):
+                @triton.jit
+                def kernel(x_ptr):
+                    tl.store(x_ptr, scale)
+
+                return kernel
+        """,
+    ),
+    Rule(
+        code="TLX110",
+        outcome="warning",
+        title="skip comment names no known code",
+        fact="This skip comment names `{name}`, which is no code of this version.",
+        remedy="Write the code as `tlxify` printed it, for example `# tlxify: skip[TLX301] reason`.",
+        why="A misspelt code would silently suppress nothing.",
+        example="""
+            @triton.jit  # tlxify: skip[TLX999] reviewed
+            def kernel(x_ptr): ...
+        """,
+    ),
+)

@@ -1,0 +1,69 @@
+"""TLX6xx: what verification found, or why it could not look."""
+
+from __future__ import annotations
+
+from .rule import Rule
+
+RULES = (
+    Rule(
+        code="TLX601",
+        outcome="error",
+        title="verification failed",
+        fact="The conversion of `{name}` failed at the rung `{rung}`[: {why}].",
+        remedy="Keep the original and report the finding; its replay seed makes it reproducible.",
+        why="A failed verdict is a fault of the converter, never something to wave through.",
+        example="""
+            tlxify convert matmul.py --verify simulated
+        """,
+    ),
+    Rule(
+        code="TLX602",
+        outcome="warning",
+        title="verification needs Triton on Linux",
+        fact="The rung `{rung}` cannot be tried here: {why}.",
+        remedy="On Linux, `pip install tlxify[cpu]` brings what simulating and compiling need.",
+        why=(
+            "Converting needs neither Triton nor a GPU; simulating and compiling need a Triton wheel, which "
+            "exists for Linux."
+        ),
+        example="""
+            tlxify convert matmul.py --verify compiled
+        """,
+    ),
+    Rule(
+        code="TLX603",
+        outcome="warning",
+        title="the source kernel itself fails",
+        fact="The source kernel `{name}` fails on launches that its contract allows[: {why}].",
+        remedy="Fix the source, or complete the contract in `[tool.tlxify]`.",
+        why=(
+            "Where the source gives no right answer there is nothing to compare with. It is no fault of the conversion."
+        ),
+        example="""
+            offs = tl.arange(0, BLOCK)
+            tl.store(y_ptr + offs, tl.load(x_ptr + offs))  # no mask at the edge
+        """,
+    ),
+    Rule(
+        code="TLX604",
+        outcome="error",
+        title="verification ran out of time",
+        fact="Verifying `{name}` did not finish within {seconds} seconds.",
+        remedy="Raise the limit with `--timeout`, or verify to a lower rung.",
+        why=("Verification runs the kernel in a child process under a limit, since a faulty kernel may wait for ever."),
+        example="""
+            tlxify convert matmul.py --verify compiled --timeout 60
+        """,
+    ),
+    Rule(
+        code="TLX605",
+        outcome="warning",
+        title="no GPU: rung skipped",
+        fact="The rung `ran` needs a Hopper GPU and torch; {why}.",
+        remedy="Run the same command on a machine with the GPU.",
+        why="The verdict names the highest rung that was reached, so nothing is claimed that was not tried.",
+        example="""
+            tlxify convert matmul.py --verify ran
+        """,
+    ),
+)

@@ -1,0 +1,82 @@
+"""Diagnostics: what tlxify has to say about a place in the user's code, as values.
+
+A refusal is raised as `Decline` where it is found and kept as a `Diagnostic`. The texts of a code live in
+`tlxify.catalogue`. Nothing here prints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .catalogue import CATALOGUE, Outcome, Rule
+from .source import SourceFile, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding: a code, its place, and the facts that fill the texts of the code."""
+
+    code: str
+    #: None where no line of the user's file is the cause (a missing package, a time limit).
+    span: Span | None
+    facts: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises LookupError for an unknown code, TypeError for missing or unknown facts: faults of the caller."""
+        if self.code not in CATALOGUE:
+            raise LookupError(f"unknown diagnostic code {self.code!r}")
+        given, rule = {name for name, _ in self.facts}, self.rule
+        if missing := rule.required - given:
+            raise TypeError(f"{self.code} lacks the facts {sorted(missing)}")
+        if unknown := given - rule.accepted:
+            raise TypeError(
+                f"{self.code} has no place for the facts {sorted(unknown)}; it takes {sorted(rule.accepted)}"
+            )
+
+    @staticmethod
+    def of(code: str, span: Span | None, **facts: object) -> Diagnostic:
+        """A diagnostic with `facts` as text. A fact that is None or empty counts as not known."""
+        return Diagnostic(
+            code, span, tuple((name, str(fact)) for name, fact in facts.items() if fact not in (None, ""))
+        )
+
+    @property
+    def rule(self) -> Rule:
+        """The catalogue's row for this code."""
+        return CATALOGUE[self.code]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What this diagnostic does to its kernel."""
+        return self.rule.outcome
+
+    @property
+    def message(self) -> str:
+        """What is so: one sentence."""
+        return self.rule.fill(self.rule.fact, dict(self.facts))
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it: one sentence."""
+        return self.rule.fill(self.rule.remedy, dict(self.facts))
+
+
+class Decline(Exception):
+    """Raised where a proof is missing; caught by the pipeline, which keeps its diagnostic as the kernel's outcome."""
+
+    def __init__(self, code: str, span: Span | None, **facts: object) -> None:
+        self.diagnostic = Diagnostic.of(code, span, **facts)
+        super().__init__(f"{code}: {self.diagnostic.message}")
+
+
+def render(diagnostic: Diagnostic, source: SourceFile) -> str:
+    """The diagnostic as text: place, code, fact, line with carets, remedy, pointer to more. No newline at its end."""
+    span = diagnostic.span
+    # Editors count columns from 1, `ast` counts bytes from 0.
+    column = len(source.line(span.line).encode()[: span.column].decode(errors="replace")) + 1 if span else 0
+    place = f"{source.path}:{span.line}:{column}" if span else source.path
+    lines = [f"{place}: {diagnostic.outcome}: {diagnostic.code} {diagnostic.rule.title}", f"  {diagnostic.message}"]
+    if span is not None:
+        lines += ["", *(f"    {line}".rstrip() for line in source.snippet(span).splitlines()), ""]
+    lines += [f"  help: {diagnostic.remedy}", f"  more: tlxify explain {diagnostic.code}"]
+    return "\n".join(lines)

@@ -1,0 +1,66 @@
+"""OUTCOME: what converting a file came to, kernel by kernel. What the command line shows and `--json` prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from .contract import Contract
+from .diagnostics import Diagnostic
+from .source import SourceFile, Span
+
+if TYPE_CHECKING:
+    from .conversion import Conversion
+    from .plan import Plan
+
+#: In one word, what became of a kernel.
+VerdictWord = Literal["converted", "declined", "unprofitable", "no-dot"]
+#: What a source line is for. A line may have several roles; one without any is dropped (`dead`).
+Role = Literal["producer", "consumer", "epilogue", "address", "dead"]
+
+
+@dataclass(frozen=True, slots=True)
+class RoleLine:
+    """One line of the kernel and the warps that run it. `line` counts from 1 in the source file."""
+
+    line: int
+    text: str
+    roles: frozenset[str]
+    #: One short clause: why it has these roles.
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelOutcome:
+    """What became of one kernel."""
+
+    name: str
+    span: Span
+    verdict_word: VerdictWord
+    diagnostics: tuple[Diagnostic, ...] = ()
+    plan: Plan | None = None
+    roles: tuple[RoleLine, ...] = ()
+    contract: Contract | None = None
+    #: What `verify` checks; None unless converted.
+    conversion: Conversion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileConversion:
+    """What became of one file, and the texts that the command line may write."""
+
+    source: SourceFile
+    kernels: tuple[KernelOutcome, ...] = ()
+    #: Diagnostics of the file itself rather than of one kernel.
+    diagnostics: tuple[Diagnostic, ...] = field(default=())
+    #: One self-contained module: what `-o` writes. Empty if nothing was converted.
+    module_text: str = ""
+    #: The specialized kernels alone, for `FILE_tlx.py` beside the source: what `--write` adds.
+    sidecar_text: str = ""
+    #: The source with its guarded import and one binding line per kernel: what `--write` replaces.
+    patched_source_text: str = ""
+
+    @property
+    def converted(self) -> tuple[KernelOutcome, ...]:
+        """The kernels that were converted."""
+        return tuple(kernel for kernel in self.kernels if kernel.verdict_word == "converted")

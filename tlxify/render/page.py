@@ -1,0 +1,68 @@
+"""The documentation page of a diagnostic code: what `tlxify explain` shows and `docs/diagnostics/` keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tlxify.catalogue import FAMILIES, Rule
+from tlxify.catalogue.rule import OPTIONAL, PLACEHOLDER
+
+#: What each outcome means for the user's kernel and for the exit status.
+OUTCOMES = {
+    "declined": "The kernel is left as it is, because a proof is missing. Exit status 1.",
+    "unprofitable": "The kernel is left as it is, because it would not get faster. Exit status 0.",
+    "no-dot": "The kernel is left as it is: there is nothing to specialize. Exit status 0.",
+    "warning": "The kernel is converted; this is worth knowing. Exit status 0.",
+    "error": "What was asked could not be done. Exit status 1, or 2 if nothing else was asked.",
+}
+
+
+def describe(template: str) -> str:
+    """A template for readers: optional parts shown, placeholders in angle brackets."""
+    return PLACEHOLDER.sub(r"<\1>", OPTIONAL.sub(r"\1", template))
+
+
+def page(rule: Rule) -> str:
+    """The page of one code, as Markdown."""
+    language = "sh" if rule.snippet.startswith("tlxify ") else "python"
+    return "\n".join(
+        [
+            f"# {rule.code}: {rule.title}",
+            "",
+            f"*{rule.outcome}* · {FAMILIES[rule.code[3]]}",
+            "",
+            f"> {describe(rule.fact)}",
+            "",
+            "## Why it matters",
+            "",
+            rule.why,
+            "",
+            "## Example",
+            "",
+            f"```{language}",
+            rule.snippet.rstrip(),
+            "```",
+            "",
+            "## What to do",
+            "",
+            describe(rule.remedy),
+            "",
+            "## What happens",
+            "",
+            f"{OUTCOMES[rule.outcome]} Reviewed and accepted? `# tlxify: skip[{rule.code}] reason` on the line, on the",
+            "line above it, or on the kernel's `def` line keeps it from being reported.",
+            "",
+        ]
+    )
+
+
+def index(rules: Iterable[Rule]) -> str:
+    """The table of all codes, as Markdown."""
+    lines = ["# Diagnostics", "", "Made by `make docs` from `tlxify/catalogue/`; edit the rows there.", ""]
+    family = ""
+    for rule in rules:
+        if rule.code[3] != family:
+            family = rule.code[3]
+            lines += ["", f"## {FAMILIES[family]} (TLX{family}xx)", "", "| code | outcome | title |", "|---|---|---|"]
+        lines.append(f"| [{rule.code}]({rule.code}.md) | {rule.outcome} | {rule.title} |")
+    return "\n".join([*lines, ""]).replace("\n\n\n", "\n\n")

@@ -1,0 +1,77 @@
+"""Skip comments: `# tlxify: skip[TLX203] reason` on a line, above it, or on a kernel's header.
+
+A comment that shares its line with code covers that line; one that stands alone covers the next line of code. On a
+decorator or the `def` line of a kernel it covers the whole kernel.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .catalogue import CATALOGUE
+from .diagnostics import Diagnostic
+from .source import Span
+
+COMMENT = re.compile(r"#\s*tlxify:\s*skip\[([^\]]*)\]\s*(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """One skip comment."""
+
+    codes: frozenset[str]
+    reason: str
+    span: Span
+    #: The line of code it speaks of.
+    covers: int
+
+    def silences(self, diagnostic: Diagnostic, kernel: Span, header_end: int) -> bool:
+        """Whether `diagnostic` of the kernel at `kernel`, whose `def` line ends in line `header_end`, is suppressed."""
+        if diagnostic.code not in self.codes:
+            return False
+        if kernel.line <= self.covers <= header_end:
+            return diagnostic.span is None or kernel.contains(diagnostic.span)
+        return diagnostic.span is not None and diagnostic.span.line == self.covers
+
+
+def skips(text: str) -> tuple[Skip, ...]:
+    """The skip comments of a file that Python can tokenize, in order; none for one that it cannot."""
+    try:
+        return tuple(read(text))
+    except (tokenize.TokenError, SyntaxError):
+        return ()
+
+
+def read(text: str) -> Iterator[Skip]:
+    """The skip comments of `text`. Raises as `tokenize` does."""
+    layout = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT)
+    waiting: list[tuple[frozenset[str], str, Span]] = []
+    last_code_line = 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and (match := COMMENT.match(token.string)):
+            codes = frozenset(code.strip() for code in match[1].split(",") if code.strip())
+            (line, column), (_, end) = token.start, token.end
+            # tokenize counts characters, Span counts bytes as `ast` does.
+            before = len(token.line[:column].encode())
+            span = Span(line, before, line, before + len(token.line[column:end].encode()))
+            if last_code_line == line:
+                yield Skip(codes, match[2].strip(), span, line)
+            else:
+                waiting.append((codes, match[2].strip(), span))
+        elif token.type not in (*layout, tokenize.NEWLINE):
+            yield from (Skip(*item, covers=token.start[0]) for item in waiting)
+            waiting.clear()
+            last_code_line = token.end[0]
+
+
+def unknown_codes(found: tuple[Skip, ...]) -> tuple[Diagnostic, ...]:
+    """A warning for each code in a skip comment that does not exist."""
+    return tuple(
+        Diagnostic.of("TLX110", skip.span, name=code)
+        for skip in found
+        for code in sorted(skip.codes - CATALOGUE.keys())
+    )
