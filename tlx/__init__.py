@@ -1,1 +1,123 @@
-"""."""
+"""TLX, Triton's low-level language extensions, on an unmodified Triton wheel.
+
+Names and meanings are those of Meta's ``triton.language.extra.tlx``. Kernels are decorated with ``tlx.jit`` and launched
+as any Triton kernel. ``tlx.compile`` compiles without a GPU; ``tlx.sim`` runs kernels on the CPU and finds races.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .barriers import (
+    alloc_barriers,
+    alloc_warp_barrier,
+    barrier_arrive,
+    barrier_expect_bytes,
+    barrier_wait,
+    named_barrier_arrive,
+    named_barrier_wait,
+)
+from .buffers import (
+    local_alloc,
+    local_load,
+    local_reinterpret,
+    local_reshape,
+    local_slice,
+    local_store,
+    local_trans,
+    local_view,
+)
+from .builtin import TLXError
+from .clusters import cluster_cta_rank
+from .copies import (
+    async_descriptor_load,
+    async_descriptor_store,
+    async_descriptor_store_wait,
+    async_load,
+    async_load_commit_group,
+    async_load_wait_group,
+    fence,
+    fence_async_shared,
+)
+from .dots import async_dot, async_dot_wait
+from .lowering.jit import jit
+from .lowering.offline import compile
+from .tasks import async_task, async_task_replica_id, async_tasks, get_bufidx_phase
+from .types import (
+    async_token,
+    async_token_type,
+    buffered_tensor,
+    buffered_tensor_type,
+    mbarrier,
+    mbarrier_type,
+    storage_kind,
+)
+from .unsupported import PLACEHOLDERS
+from .utility import clock64, dtype_of, size_of, thread_id
+
+#: modules whose import is put off until a name is asked for: name → (module, attribute or None for the module itself)
+_LAZY: dict[str, tuple[str, str | None]] = {
+    "sim": ("tlx.sim", None),
+}
+
+__all__ = [
+    "TLXError",
+    "alloc_barriers",
+    "alloc_warp_barrier",
+    "async_descriptor_load",
+    "async_descriptor_store",
+    "async_descriptor_store_wait",
+    "async_dot",
+    "async_dot_wait",
+    "async_load",
+    "async_load_commit_group",
+    "async_load_wait_group",
+    "async_task",
+    "async_task_replica_id",
+    "async_tasks",
+    "async_token",
+    "async_token_type",
+    "barrier_arrive",
+    "barrier_expect_bytes",
+    "barrier_wait",
+    "buffered_tensor",
+    "buffered_tensor_type",
+    "clock64",
+    "cluster_cta_rank",
+    "compile",
+    "dtype_of",
+    "fence",
+    "fence_async_shared",
+    "get_bufidx_phase",
+    "jit",
+    "local_alloc",
+    "local_load",
+    "local_reinterpret",
+    "local_reshape",
+    "local_slice",
+    "local_store",
+    "local_trans",
+    "local_view",
+    "mbarrier",
+    "mbarrier_type",
+    "named_barrier_arrive",
+    "named_barrier_wait",
+    "size_of",
+    "storage_kind",
+    "thread_id",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in PLACEHOLDERS:
+        return PLACEHOLDERS[name]
+    if name in _LAZY:
+        module, attribute = _LAZY[name]
+        loaded = importlib.import_module(module)
+        return loaded if attribute is None else getattr(loaded, attribute)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PLACEHOLDERS, *_LAZY})

@@ -1,0 +1,1 @@
+"""Hand-written TLX kernels that several test folders use."""

@@ -1,0 +1,105 @@
+"""Shared-memory buffers and the views into them. Views move no data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .builtin import TLXError, builtin, constant, unwrap
+from .types import _SharedValue, buffered_tensor, storage_kind
+
+
+@builtin
+def local_alloc(
+    shape: Any,
+    dtype: Any,
+    num: int,
+    storage: storage_kind = storage_kind.smem,
+    reuse: Any = None,
+    layout: Any = None,
+    _semantic: Any = None,
+) -> buffered_tensor:
+    """``num`` tiles of ``shape`` elements of ``dtype`` in shared memory.
+
+    Args:
+        shape: extents of one tile, powers of two.
+        dtype: element type.
+        num: number of tiles, a compile-time constant of at least 1.
+        storage: only ``storage_kind.smem``.
+        reuse: a buffer whose memory this one takes over from its first byte on; it must be large enough, and ordering the
+            accesses is the author's business.
+        layout: not supported; tiles of two or more dimensions get the swizzled layout that TMA and wgmma read.
+
+    Raises:
+        TLXError: unsupported storage or layout, or ``reuse`` too small.
+    """
+    kind = unwrap(storage)
+    if kind is not storage_kind.smem:
+        raise TLXError(f"storage {kind.name} is not supported on this target: only shared memory (smem) is")
+    if unwrap(layout) is not None:
+        raise TLXError("local_alloc takes no layout here: the one that TMA and wgmma need is chosen by shape")
+    count = constant(num, "num")
+    if count < 1:
+        raise TLXError(f"num must be at least 1, not {count}")
+    extents = [constant(extent, "extents of local_alloc") for extent in unwrap(shape)]
+    return _semantic.shared_alloc(extents, unwrap(dtype), count, unwrap(reuse))  # type: ignore[no-any-return]
+
+
+@builtin
+def local_view(buf: _SharedValue, idx: Any, _semantic: Any = None) -> Any:
+    """Tile ``idx`` of a buffer or barrier array; the same as ``buf[idx]``.
+
+    On a view it takes away the leading dimension. A constant index is checked, a run-time one is not.
+    """
+    return _semantic.shared_view(buf, idx)
+
+
+@builtin
+def local_slice(buf: buffered_tensor, offset: Any, shape: Any, _semantic: Any = None) -> buffered_tensor:
+    """The part of a view that starts at ``offset`` and has ``shape``; both constant, in elements, one entry per dimension."""
+    start = [constant(x, "offset of local_slice") for x in unwrap(offset)]
+    size = [constant(x, "shape of local_slice") for x in unwrap(shape)]
+    return _semantic.shared_slice(buf, start, size)  # type: ignore[no-any-return]
+
+
+@builtin
+def local_trans(buf: buffered_tensor, dims: Any = (1, 0), _semantic: Any = None) -> buffered_tensor:
+    """The view with its dimensions permuted; no data moves."""
+    return _semantic.shared_trans(buf, [constant(x, "dims of local_trans") for x in unwrap(dims)])  # type: ignore[no-any-return]
+
+
+@builtin
+def local_reshape(src: buffered_tensor, shape: Any, _semantic: Any = None) -> buffered_tensor:
+    """The view under another shape of as many elements."""
+    return _semantic.shared_reshape(src, [constant(x, "shape of local_reshape") for x in unwrap(shape)])  # type: ignore[no-any-return]
+
+
+@builtin
+def local_reinterpret(
+    src: buffered_tensor, dtype: Any, shape: Any = None, layout: Any = None, _semantic: Any = None
+) -> buffered_tensor:
+    """The same bytes as tiles of another ``dtype`` and ``shape``; ``layout`` is not supported."""
+    if unwrap(layout) is not None:
+        raise TLXError("local_reinterpret takes no layout here: it follows from shape and dtype")
+    size = None if unwrap(shape) is None else [constant(x, "shape of local_reinterpret") for x in unwrap(shape)]
+    return _semantic.shared_reinterpret(src, unwrap(dtype), size)  # type: ignore[no-any-return]
+
+
+@builtin
+def local_load(src: buffered_tensor, token: Any = None, layout: Any = None, _semantic: Any = None) -> Any:
+    """Copies a view into registers: a tensor of its shape and dtype. ``token`` is accepted for symmetry.
+
+    Raises:
+        TLXError: a register layout was asked for.
+    """
+    if unwrap(layout) is not None:
+        raise TLXError("local_load takes no layout here: the compiler chooses it")
+    return _semantic.shared_to_registers(src)
+
+
+@builtin
+def local_store(dst: buffered_tensor, src: Any, _semantic: Any = None) -> None:
+    """Copies a tensor into a view of the same shape and dtype.
+
+    Before TMA or ``async_dot`` may read it, ``tlx.fence("async_shared")`` is due.
+    """
+    _semantic.registers_to_shared(dst, src)

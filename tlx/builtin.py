@@ -1,0 +1,50 @@
+"""What makes a Python function a name that kernels may call, and the one error type that such a call raises."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from triton.language.core import _unwrap_if_constexpr
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class TLXError(ValueError):
+    """A kernel uses tlx in a way that cannot be compiled; Triton adds the user's line when it reports it."""
+
+
+def unwrap(value: Any) -> Any:
+    """The Python value behind a ``tl.constexpr``, one level deep; lists, tuples and ``tl.tuple`` become lists of them."""
+    value = _unwrap_if_constexpr(value)
+    if isinstance(value, (list, tuple)) or type(value).__name__ == "tuple":
+        return [_unwrap_if_constexpr(item) for item in value]
+    return value
+
+
+def constant(value: Any, what: str, of: type = int) -> Any:
+    """The compile-time value of an argument that TLX declares constexpr.
+
+    Raises:
+        TLXError: the argument is only known when the kernel runs.
+    """
+    value = _unwrap_if_constexpr(value)
+    if not isinstance(value, of) or (of is int and isinstance(value, bool)):
+        raise TLXError(f"{what} must be a compile-time {of.__name__}, not {value!r}")
+    return value
+
+
+def builtin(fn: F) -> F:
+    """Marks ``fn`` as callable from kernels: Triton then passes its ``_semantic`` (and ``_generator``) by keyword."""
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("_semantic") is None:
+            raise TLXError(f"tlx.{fn.__name__} can only be called from a kernel decorated with tlx.jit")
+        if not getattr(kwargs["_semantic"], "is_tlx", False):
+            raise TLXError(f"tlx.{fn.__name__} needs the kernel to be decorated with tlx.jit, not triton.jit")
+        return fn(*args, **kwargs)
+
+    wrapper.__triton_builtin__ = True  # type: ignore[attr-defined]
+    return cast(F, wrapper)

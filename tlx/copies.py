@@ -1,0 +1,150 @@
+"""Asynchronous copies between global and shared memory, and the fences they need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .builtin import TLXError, builtin, constant, unwrap
+from .types import async_token, buffered_tensor, mbarrier
+
+
+def _refuse(value: Any, default: Any, what: str) -> None:
+    if unwrap(value) not in (default, None):
+        raise TLXError(f"{what} is not supported")
+
+
+@builtin
+def async_load(
+    src: Any,
+    result: buffered_tensor,
+    mask: Any = None,
+    other: Any = None,
+    cache_modifier: str = "",
+    eviction_policy: str = "",
+    is_volatile: bool = False,
+    bulk: bool = False,
+    bulk_size: Any = None,
+    barrier: Any = None,
+    _semantic: Any = None,
+) -> async_token:
+    """Queues a ``cp.async`` of a block of pointers into a view of the same shape.
+
+    The layout chosen must give each thread at least 4 contiguous bytes, or the compilation is refused.
+
+    Args:
+        src: block of pointers.
+        result: view with the shape of ``src``.
+        mask: elements to copy; the others are filled with ``other``, by default 0.
+        other: value of masked elements.
+        cache_modifier: as in ``tl.load``.
+        eviction_policy: as in ``tl.load``.
+        is_volatile: as in ``tl.load``.
+        bulk: the bulk form is not supported, nor are its ``bulk_size`` and ``barrier``.
+        bulk_size: see ``bulk``.
+        barrier: see ``bulk``.
+    """
+    if unwrap(bulk) or unwrap(bulk_size) is not None or barrier is not None:
+        raise TLXError("the bulk form of async_load is not supported")
+    _semantic.copy_to_shared(
+        src, result, unwrap(mask), unwrap(other), unwrap(cache_modifier), unwrap(eviction_policy), unwrap(is_volatile)
+    )
+    return async_token()
+
+
+@builtin
+def async_load_commit_group(tokens: Any = (), _semantic: Any = None) -> async_token:
+    """Closes the group of all ``async_load``s since the last commit; an empty group counts too."""
+    _semantic.copy_commit()
+    return async_token()
+
+
+@builtin
+def async_load_wait_group(pendings: int, tokens: Any = (), _semantic: Any = None) -> async_token:
+    """Waits until at most ``pendings`` of the newest groups are under way."""
+    _semantic.copy_wait(constant(pendings, "pendings"))
+    return async_token()
+
+
+@builtin
+def async_descriptor_load(
+    desc: Any,
+    result: buffered_tensor,
+    offsets: Any,
+    barrier: mbarrier,
+    pred: Any = None,
+    cache_modifier: str = "",
+    eviction_policy: str = "",
+    multicast_targets: Any = (),
+    two_ctas: bool = False,
+    _semantic: Any = None,
+) -> None:
+    """TMA load of one block into a view. It completes bytes on ``barrier`` but neither expects them nor arrives.
+
+    Args:
+        desc: tensor descriptor whose block has the shape of ``result`` (leading extents of 1 may be left out).
+        result: destination view.
+        offsets: element offsets, one per dimension; parts outside the tensor read as zero and count as bytes.
+        barrier: one barrier, ``bars[slot]``.
+        pred: scalar; nothing is loaded where it is false.
+        cache_modifier: not supported.
+        eviction_policy: not supported.
+        multicast_targets: not supported (needs clusters).
+        two_ctas: not supported on Hopper.
+    """
+    _refuse(cache_modifier, "", "cache_modifier of async_descriptor_load")
+    _refuse(eviction_policy, "", "eviction_policy of async_descriptor_load")
+    _refuse(two_ctas, False, "two_ctas")
+    if list(unwrap(multicast_targets) or ()):
+        raise TLXError("multicast_targets is not supported: clusters are not implemented")
+    _semantic.tma_load(desc, result, offsets, barrier, pred)
+
+
+@builtin
+def async_descriptor_store(
+    desc: Any,
+    source: buffered_tensor,
+    offsets: Any,
+    eviction_policy: str = "",
+    store_reduce: str = "",
+    _semantic: Any = None,
+) -> None:
+    """TMA store of a view, committed as one bulk group; parts outside the tensor are not written.
+
+    What ``local_store`` wrote must be fenced with ``tlx.fence("async_shared")`` first.
+
+    Args:
+        desc: tensor descriptor whose block has the shape of ``source``.
+        source: view to store; it may be overwritten only after ``async_descriptor_store_wait``.
+        offsets: element offsets, one per dimension.
+        eviction_policy: not supported.
+        store_reduce: not supported.
+    """
+    _refuse(eviction_policy, "", "eviction_policy of async_descriptor_store")
+    _refuse(store_reduce, "", "store_reduce")
+    _semantic.tma_store(desc, source, offsets)
+
+
+@builtin
+def async_descriptor_store_wait(pendings: int, _semantic: Any = None) -> None:
+    """Waits until at most ``pendings`` stores of this task still read their source; it says nothing about visibility."""
+    _semantic.tma_store_wait(constant(pendings, "pendings"))
+
+
+@builtin
+def fence(scope: str, _semantic: Any = None) -> None:
+    """Orders memory accesses.
+
+    Args:
+        scope: ``"async_shared"`` makes earlier ordinary shared-memory writes visible to TMA and wgmma; ``"gpu"`` and
+            ``"sys"`` are acquire-release fences over global memory.
+    """
+    name = constant(scope, "scope", str)
+    if name not in ("async_shared", "gpu", "sys"):
+        raise TLXError(f'unknown fence scope {name!r}: use "async_shared", "gpu" or "sys"')
+    _semantic.memory_fence(name)
+
+
+@builtin
+def fence_async_shared(_semantic: Any = None) -> None:
+    """Older name of ``fence("async_shared")``."""
+    _semantic.memory_fence("async_shared")

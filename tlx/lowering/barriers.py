@@ -1,0 +1,110 @@
+"""Lowering of mbarriers and named barriers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton.language as tl
+from triton.experimental.gluon.language import _core as ttgl
+from triton.experimental.gluon.language.nvidia import hopper
+
+from ..builtin import TLXError, unwrap
+from ..types import mbarrier, mbarrier_type
+from .blocks import BlockSemantic
+
+#: arrivals that the 20-bit counter of an mbarrier holds
+_MAX_ARRIVALS = (1 << 20) - 1
+
+
+class BarrierSemantic(BlockSemantic):
+    """How tasks wait for each other."""
+
+    #: hardware barriers that the compiler uses itself in the region being compiled
+    reserved_barriers: frozenset[int] = frozenset({0, 1})
+
+    def mbarrier_alloc(self, num: int, arrivals: int, per_thread: bool) -> mbarrier:
+        """Allocates and initialises; the fence makes the initialised words visible to the async proxy."""
+        if num < 1:
+            raise TLXError(f"the number of barriers must be at least 1, not {num}")
+        if not 1 <= arrivals <= _MAX_ARRIVALS:
+            raise TLXError(f"an mbarrier counts 1 to {_MAX_ARRIVALS} arrivals, not {arrivals}")
+        layout = hopper.mbarrier.MBarrierLayout()
+        shape = [num, 1]
+        raw = ttgl.allocate_shared_memory(ttgl.int64, shape, layout, _semantic=self)
+        array = mbarrier(raw.handle, mbarrier_type(ttgl.int64, num, layout, shape, per_thread))
+        for slot in range(num):
+            hopper.mbarrier.init(raw.index(slot, _semantic=self), arrivals, _semantic=self)
+        hopper.fence_async_shared(_semantic=self)
+        return array
+
+    def _single(self, bar: Any, what: str) -> mbarrier:
+        if not isinstance(bar, mbarrier):
+            raise TLXError(f"{what} takes an mbarrier, not {bar!r}")
+        if bar.num:
+            raise TLXError(f"{what} takes one barrier, not an array of {bar.num}: write bars[slot]")
+        return bar
+
+    def _predicate(self, pred: Any) -> Any:
+        return True if unwrap(pred) is None else self.cast(self.to_tensor(pred), tl.int1)
+
+    def mbarrier_expect(self, bar: Any, size: int, pred: Any) -> None:
+        """arrive.expect_tx by one thread."""
+        raw = self._single(bar, "barrier_expect_bytes").gluon()
+        if not 0 <= size < 1 << 20:
+            raise TLXError(f"an mbarrier tracks less than 1 MiB per phase, not {size} bytes")
+        hopper.mbarrier.expect(raw, size, pred=self._predicate(pred), _semantic=self)
+
+    def mbarrier_wait(self, bar: Any, phase: Any, pred: Any) -> None:
+        """try_wait.parity until it succeeds."""
+        raw = self._single(bar, "barrier_wait").gluon()
+        parity = unwrap(phase)
+        if isinstance(parity, bool) or getattr(getattr(parity, "type", None), "scalar", None) == tl.int1:
+            raise TLXError("the phase of barrier_wait must be an integer, not a boolean: use a counter, or .to(tl.int32)")
+        if isinstance(parity, int) and parity not in (0, 1):
+            raise TLXError(f"the phase of barrier_wait is 0 or 1, not {parity}")
+        parity = self.cast(self.to_tensor(parity), tl.int32)
+        hopper.mbarrier.wait(raw, parity, pred=self._predicate(pred), _semantic=self)
+
+    def mbarrier_arrive(self, bar: Any, count: int, pred: Any) -> None:
+        """One thread arrives for the task; the operation itself makes the task's warps meet first.
+
+        A warp barrier counts threads, so that one thread arrives for all of them at once.
+        """
+        target = self._single(bar, "barrier_arrive")
+        if count < 1:
+            raise TLXError(f"arrive_count must be at least 1, not {count}")
+        times = count * (32 * self.warps if target.is_warp_barrier else 1)
+        hopper.mbarrier.arrive(target.gluon(), count=times, pred=self._predicate(pred), _semantic=self)
+
+    def named_barrier(self, kind: str, bar: int, threads: int, generator: Any) -> None:
+        """bar.sync or bar.arrive as inline assembly."""
+        if not 0 <= bar <= 15:
+            raise TLXError(f"a named barrier is 0 to 15, not {bar}")
+        if bar in self.reserved_barriers:
+            taken = ", ".join(map(str, sorted(self.reserved_barriers)))
+            raise TLXError(f"named barrier {bar} belongs to the compiler here (it uses {taken}): take a higher one")
+        own = 32 * self.warps
+        if threads % 32 or threads < own:
+            raise TLXError(
+                f"named barrier {bar}: {threads} threads must be a multiple of 32 and include this task's own {own}"
+            )
+        self.inline_statement(f"bar.{kind} {bar}, {threads};")
+
+    def inline_statement(self, asm: str) -> None:
+        """One instruction for its effect. The IR wants a result, so a zero is produced and dropped."""
+        zero = "mov.u32 $0, 0;"
+        self.builder.create_inline_asm(
+            f"{asm} {zero}", "=r,~{memory}", [], [tl.int32.to_ir(self.builder)], False, 1
+        )
+
+    def special_register(self, name: str, dtype: Any) -> Any:
+        """The value of a PTX special register, read anew each time."""
+        bits, constraint = ("u32", "=r") if dtype.primitive_bitwidth == 32 else ("u64", "=l")
+        call = self.builder.create_inline_asm(
+            f"mov.{bits} $0, {name};", constraint, [], [dtype.to_ir(self.builder)], False, 1
+        )
+        return self.tensor(call.get_result(0), dtype)
+
+    def cluster_rank(self) -> Any:
+        """The rank of this CTA in its cluster."""
+        return self.special_register("%cluster_ctarank", tl.int32)

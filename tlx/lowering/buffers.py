@@ -1,0 +1,140 @@
+"""Lowering of shared-memory buffers and their views."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import triton.language as tl
+from triton.experimental.gluon.language import _core as ttgl
+from triton.experimental.gluon.language.nvidia import hopper
+
+from ..builtin import TLXError, unwrap
+from ..types import _SharedValue, buffered_tensor, buffered_tensor_type, mbarrier, mbarrier_type
+from .barriers import BarrierSemantic
+from .layouts import default_layout, shared_layout
+
+
+def _power_of_two(extent: int) -> bool:
+    return extent > 0 and extent & (extent - 1) == 0
+
+
+class BufferSemantic(BarrierSemantic):
+    """Tiles in shared memory."""
+
+    def shared_alloc(self, shape: list[int], dtype: Any, num: int, reuse: Any) -> buffered_tensor:
+        """A new array of tiles, or one that takes over the memory of ``reuse``."""
+        if not isinstance(dtype, tl.dtype) or dtype.is_ptr():
+            raise TLXError(f"local_alloc takes an element type, not {dtype!r}")
+        if not shape or not all(map(_power_of_two, shape)):
+            raise TLXError(f"extents of a tile must be powers of two, not {shape}")
+        layout = shared_layout(shape, dtype)
+        full = [num, *shape]
+        ty = buffered_tensor_type(dtype, shape, num, layout, full)
+        if reuse is None:
+            raw = ttgl.allocate_shared_memory(dtype, full, layout, _semantic=self)
+            return buffered_tensor(raw.handle, ty)
+        if not isinstance(reuse, buffered_tensor):
+            raise TLXError("reuse takes a buffer from local_alloc")
+        have, want = self._bytes(reuse), math.prod(full) * dtype.primitive_bitwidth // 8
+        if want > have:
+            raise TLXError(f"reuse: the buffer has {have} bytes, {want} are needed")
+        raw = reuse.gluon()._reinterpret(dtype, full, layout, _semantic=self)
+        return buffered_tensor(raw.handle, ty)
+
+    @staticmethod
+    def _bytes(buf: buffered_tensor) -> int:
+        return math.prod(buf.type.full_shape) * int(buf.dtype.primitive_bitwidth) // 8
+
+    def _view(self, raw: Any, dtype: Any) -> buffered_tensor:
+        ty = buffered_tensor_type(dtype, list(raw.shape), 0, raw.layout, list(raw.type.alloc_shape))
+        return buffered_tensor(raw.handle, ty)
+
+    def _tile(self, buf: Any, what: str) -> buffered_tensor:
+        if not isinstance(buf, buffered_tensor):
+            raise TLXError(f"{what} takes a buffer view, not {buf!r}")
+        if buf.num:
+            raise TLXError(f"{what} takes one tile, not an array of {buf.num}: write buf[slot]")
+        return buf
+
+    def shared_view(self, buf: Any, index: Any) -> Any:
+        """One slot of an array; of a view, one entry of its leading dimension."""
+        if not isinstance(buf, _SharedValue):
+            raise TLXError(f"local_view takes a buffer or barriers, not {buf!r}")
+        extent = buf.num or buf.shape[0]
+        if isinstance(buf, mbarrier) and not buf.num:
+            raise TLXError("this already is one barrier: it cannot be indexed")
+        slot = unwrap(index)
+        if isinstance(slot, list):
+            if len(slot) != 1:
+                raise TLXError("a buffer is indexed by one slot number; use local_slice for parts of a tile")
+            slot = slot[0]
+        if isinstance(slot, int) and not 0 <= slot < extent:
+            raise TLXError(f"slot {slot} is out of range: there are {extent}")
+        slot = self.to_tensor(slot)
+        if slot.type.is_block() or not slot.type.scalar.is_int():
+            raise TLXError(f"a slot number must be an integer scalar, not {slot.type}")
+        raw = self.memdesc_index(buf.gluon(), self.cast(slot, tl.int32))
+        if isinstance(buf, mbarrier):
+            return mbarrier(raw.handle, mbarrier_type(ttgl.int64, 0, buf.layout, [1], buf.is_warp_barrier))
+        return self._view(raw, buf.dtype)
+
+    def shared_slice(self, buf: Any, offset: list[int], shape: list[int]) -> buffered_tensor:
+        """A rectangular part of a tile."""
+        tile = self._tile(buf, "local_slice")
+        if not len(offset) == len(shape) == len(tile.shape):
+            raise TLXError(f"local_slice needs {len(tile.shape)} offsets and extents")
+        for start, size, extent in zip(offset, shape, tile.shape, strict=True):
+            if start < 0 or not _power_of_two(size) or start % size or start + size > extent:
+                raise TLXError(f"local_slice: {size} from {start} is no aligned part of {extent}")
+        ty = ttgl.shared_memory_descriptor_type(tile.dtype, shape, tile.layout, tile.type.alloc_shape)
+        handle = self.builder.create_memdesc_subslice(ty.to_ir(self.builder), tile.handle, offset)
+        return buffered_tensor(handle, buffered_tensor_type(tile.dtype, shape, 0, tile.layout, tile.type.alloc_shape))
+
+    def shared_trans(self, buf: Any, dims: list[int]) -> buffered_tensor:
+        """Dimensions permuted."""
+        tile = self._tile(buf, "local_trans")
+        if sorted(dims) != list(range(len(tile.shape))):
+            raise TLXError(f"dims of local_trans must permute 0 to {len(tile.shape) - 1}, not {dims}")
+        return self._view(tile.gluon().permute(dims, _semantic=self), tile.dtype)
+
+    def shared_reshape(self, buf: Any, shape: list[int]) -> buffered_tensor:
+        """Another shape over the same elements in the same order."""
+        tile = self._tile(buf, "local_reshape")
+        if math.prod(shape) != math.prod(tile.shape):
+            raise TLXError(f"local_reshape: {tile.shape} and {shape} differ in size")
+        return self._view(tile.gluon().reshape(shape, _semantic=self), tile.dtype)
+
+    def shared_reinterpret(self, buf: Any, dtype: Any, shape: list[int] | None) -> buffered_tensor:
+        """Another type over the same bytes."""
+        if not isinstance(buf, buffered_tensor):
+            raise TLXError(f"local_reinterpret takes a buffer, not {buf!r}")
+        extents = list(buf.shape) if shape is None else shape
+        want = math.prod(extents) * max(buf.num, 1) * dtype.primitive_bitwidth // 8
+        if want != self._bytes(buf):
+            raise TLXError(f"local_reinterpret: {self._bytes(buf)} bytes are not {dtype}{extents}")
+        layout = shared_layout(extents, dtype)
+        ty = buffered_tensor_type(dtype, extents, buf.num, layout, [buf.num, *extents] if buf.num else extents)
+        raw = buf.gluon()._reinterpret(dtype, ty.full_shape, layout, _semantic=self)
+        return buffered_tensor(raw.handle, ty)
+
+    def shared_to_registers(self, buf: Any) -> Any:
+        """A load into the default layout."""
+        tile = self._tile(buf, "local_load")
+        return self.shared_load(tile.gluon(), default_layout(tile.shape, self.warps))
+
+    def registers_to_shared(self, buf: Any, value: Any) -> None:
+        """A store of a block of the same shape; its dtype is converted."""
+        tile = self._tile(buf, "local_store")
+        value = self.to_tensor(value)
+        value = self.broadcast_impl_shape(value, tile.shape)
+        if value.dtype != tile.dtype:
+            raise TLXError(f"local_store of {value.dtype} into a buffer of {tile.dtype}: convert it with .to()")
+        self.shared_store(tile.gluon(), value)
+
+    def memory_fence(self, scope: str) -> None:
+        """A proxy fence, or a fence over global memory."""
+        if scope == "async_shared":
+            hopper.fence_async_shared(_semantic=self)
+        else:
+            self.inline_statement(f"fence.acq_rel.{scope};")

@@ -1,0 +1,213 @@
+"""Triton's code generator with the two things it lacks: layouts that follow control flow, and tasks.
+
+A variable must leave a loop body or a branch in the layout in which it entered. So each loop and each ``if`` is generated
+once for nothing, to see in which layouts it leaves its variables; the entering values are converted to those, and the
+real bodies end in conversions that are no-ops in all but odd cases.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from triton.compiler import code_generator
+from triton.compiler.code_generator import CodeGenerator
+from triton.compiler.errors import CompilationError
+from triton.language import str_to_ty
+
+from ..tasks import RegionSpec, async_task, async_tasks
+from . import tasks
+from .descriptors import adopt_type
+from .layouts import preferred
+from .semantic import Task, TaskContext, TLXSemantic
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, code_generator.tensor) and value.type.is_block()
+
+
+class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
+    """Generates one function."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        context = self.caller_context
+        task = context.task if isinstance(context, TaskContext) else Task(self.builder.options.num_warps)
+        self.semantic: Any = TLXSemantic(self.builder, task)
+        #: statement list being generated (by identity) → layouts in which its variables must end
+        self.endings: dict[int, dict[str, Any]] = {}
+        #: blocks of the enclosing task that the current one may not use
+        self.out_of_reach: frozenset[str] = frozenset()
+        self.open_tasks: list[ast.With] = []
+
+    # ---- layouts through control flow -------------------------------------------------------------------------------
+
+    def visit_compound_statement(self, stmts: Any) -> Any:
+        """Stock, then the conversions this list has to end with."""
+        super().visit_compound_statement(stmts)
+        for name, layout in self.endings.get(id(stmts), {}).items():
+            value = self.lscope.get(name)
+            if _is_block(value) and value.type.layout != layout and len(value.type.shape) == layout.rank:
+                self.set_value(name, self.semantic.to_layout(value, layout))
+
+    @contextmanager
+    def _ending(self, bodies: list[Any], layouts: dict[str, Any]) -> Iterator[None]:
+        for body in bodies:
+            self.endings[id(body)] = layouts
+        try:
+            yield
+        finally:
+            for body in bodies:
+                self.endings.pop(id(body), None)
+
+    @contextmanager
+    def _rehearsal(self) -> Iterator[None]:
+        """A block that is thrown away, with the scope put back as it was."""
+        lscope, local_defs = self.lscope.copy(), self.local_defs.copy()
+        ip, loc = self._get_insertion_point_and_loc()
+        block = self.builder.create_block()
+        self.builder.set_insertion_point_to_start(block)
+        try:
+            yield
+        finally:
+            block.erase()
+            self._set_insertion_point_and_loc(ip, loc)
+            self.lscope, self.local_defs = lscope, local_defs
+
+    def _blocks(self, scope: dict[str, Any]) -> dict[str, Any]:
+        return {name: value.type.layout for name, value in scope.items() if _is_block(value)}
+
+    def _rehearse(self, body: list[ast.stmt]) -> dict[str, Any]:
+        """Layouts of all block variables after ``body``."""
+        with self._rehearsal():
+            CodeGenerator.visit_compound_statement(self, body)
+            return self._blocks(self.lscope)
+
+    def _settle(self, node: ast.For | ast.While, carried: Callable[[], None]) -> None:
+        """Converts what enters the loop to the layouts in which it leaves its body, then generates the loop."""
+        entering = self._blocks(self.lscope)
+        self.scf_stack.append(node)
+        leaving = self._rehearse(node.body)
+        self.scf_stack.pop()
+        layouts = {}
+        for name, layout in entering.items():
+            wanted = leaving.get(name, layout)
+            layouts[name] = preferred(layout, wanted) if wanted.rank == layout.rank else layout
+            if layouts[name] != layout:
+                self.set_value(name, self.semantic.to_layout(self.lscope[name], layouts[name]))
+        with self._ending([node.body], layouts):
+            carried()
+
+    def visit_For(self, node: ast.For) -> None:
+        """Stock, with settled layouts."""
+        iterator = self.visit(node.iter.func) if isinstance(node.iter, ast.Call) else None
+        if iterator is code_generator.language.static_range or not isinstance(node.target, ast.Name):
+            # Unrolled bodies carry nothing.
+            super().visit_For(node)
+            return
+        shadowed = self.lscope.get(node.target.id)
+        i32 = code_generator.language.int32
+        self.lscope[node.target.id] = self.semantic.tensor(self.builder.create_poison(i32.to_ir(self.builder)), i32)
+        try:
+            self._settle(node, lambda: self._restore_then(node.target.id, shadowed, lambda: CodeGenerator.visit_For(self, node)))
+        finally:
+            pass
+
+    def _restore_then(self, name: str, value: Any, then: Callable[[], None]) -> None:
+        if value is None:
+            self.lscope.pop(name, None)
+        else:
+            self.lscope[name] = value
+        then()
+
+    def visit_While(self, node: ast.While) -> None:
+        """Stock, with settled layouts."""
+        self._settle(node, lambda: CodeGenerator.visit_While(self, node))
+
+    def _settle_branches(self, cond: Any, node: ast.If, generate: Callable[[Any, ast.If], None]) -> None:
+        entering = self._blocks(self.lscope)
+        ends = [self._rehearse(node.body)]
+        if node.orelse:
+            ends.append(self._rehearse(node.orelse))
+        layouts = dict(entering)
+        for end in ends:
+            for name, layout in end.items():
+                known = layouts.get(name)
+                layouts[name] = layout if known is None or known.rank != layout.rank else preferred(known, layout)
+        for name, layout in entering.items():
+            if layouts[name] != layout:
+                self.set_value(name, self.semantic.to_layout(self.lscope[name], layouts[name]))
+        with self._ending([node.body, node.orelse], layouts):
+            generate(cond, node)
+
+    def visit_if_scf(self, cond: Any, node: ast.If) -> None:
+        """Stock, with settled layouts."""
+        self._settle_branches(cond, node, super().visit_if_scf)
+
+    def visit_if_top_level(self, cond: Any, node: ast.If) -> None:
+        """Stock; a branch that returns cannot be rehearsed, so what both leave behind ends as it entered."""
+        with self._ending([node.body, node.orelse], self._blocks(self.lscope)):
+            super().visit_if_top_level(cond, node)
+
+    # ---- tasks ------------------------------------------------------------------------------------------------------
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        """Stock, but a block of another task gets its own message."""
+        if isinstance(node.ctx, ast.Load) and node.id in self.out_of_reach and node.id not in self.lscope:
+            raise self.error(
+                node,
+                f"{node.id} is a block of values held by the warps outside this task; only scalars, pointers, buffers, "
+                "barriers and descriptors can be used in a non-default task: compute it inside, or pass it through "
+                "shared memory",
+            )
+        return super().visit_Name(node)
+
+    def visit_With(self, node: ast.With) -> Any:
+        """``async_tasks`` and ``async_task``; any other context is stock."""
+        opened = self.opened(node)
+        if opened is async_tasks:
+            spec = self.evaluate(node)
+            assert isinstance(spec, RegionSpec)
+            tasks.generate_region(self, node, spec)
+            return None
+        if opened is async_task:
+            raise self.error(node, "async_task must stand directly inside async_tasks")
+        return super().visit_With(node)
+
+    def opened(self, node: ast.With) -> Any:
+        """The context manager a ``with`` opens, before its arguments are looked at."""
+        call = node.items[0].context_expr
+        return self.visit(call.func) if isinstance(call, ast.Call) else None
+
+    def evaluate(self, node: ast.With) -> Any:
+        """The specification object of a ``with tlx....(...)``."""
+        if len(node.items) != 1 or node.items[0].optional_vars is not None:
+            raise self.error(node, "async_tasks and async_task stand alone in their with statement, without `as`")
+        call = node.items[0].context_expr
+        assert isinstance(call, ast.Call)
+        return self.visit_Call(call)
+
+    def error(self, node: ast.AST, message: str) -> CompilationError:
+        """An error at the user's line."""
+        return CompilationError(self.jit_fn.src, node, message)
+
+
+def _rebound(function: Any) -> Any:
+    """The same function, but in a world where the class ``CodeGenerator`` is ours and descriptors are ours."""
+    world = {
+        **vars(code_generator),
+        "CodeGenerator": TLXCodeGenerator,
+        "str_to_ty": lambda name, const: adopt_type(str_to_ty(name, const)),
+    }
+    twin = types.FunctionType(
+        function.__code__, world, function.__name__, function.__defaults__, function.__closure__
+    )
+    twin.__kwdefaults__ = function.__kwdefaults__
+    return twin
+
+
+TLXCodeGenerator.call_JitFunction = _rebound(CodeGenerator.call_JitFunction)
+ast_to_module = _rebound(code_generator.ast_to_ttir)

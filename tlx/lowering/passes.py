@@ -1,0 +1,42 @@
+"""The stock passes that turn naive layouts into good ones, in the order in which they have to run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton._C.libtriton import ir, nvidia, passes
+
+
+def optimize(module: Any, capability: int) -> None:
+    """Runs the pipeline in place.
+
+    It is the part of Triton's own pipeline that chooses layouts and instructions. Pipelining and automatic warp
+    specialization are left out: the kernel's author has done both.
+    """
+    pm = ir.pass_manager(module.context)
+    pm.enable_debug()
+    # Helpers first, then Triton-level clean-up.
+    passes.gluon.add_inliner(pm)
+    passes.common.add_canonicalizer(pm)
+    passes.ttir.add_loop_unroll(pm)
+    passes.common.add_cse(pm)
+    # Layouts: memory accesses decide first, tensor cores next, and everything else follows.
+    passes.ttgpuir.add_coalesce(pm)
+    passes.ttgpuir.add_f32_dot_tc(pm, capability >= 80)
+    passes.ttgpuir.add_remove_layout_conversions(pm)
+    passes.ttgpuir.add_optimize_thread_locality(pm)
+    passes.ttgpuir.add_accelerate_matmul(pm)
+    passes.ttgpuir.add_remove_layout_conversions(pm)
+    passes.ttgpuir.add_optimize_dot_operands(pm, capability >= 80)
+    passes.ttgpuir.add_coalesce_async_copy(pm)
+    passes.ttir.add_loop_aware_cse(pm)
+    passes.ttir.add_triton_licm(pm)
+    passes.common.add_canonicalizer(pm)
+    passes.ttgpuir.add_reduce_data_duplication(pm)
+    passes.ttgpuir.add_reorder_instructions(pm)
+    passes.ttir.add_loop_aware_cse(pm)
+    # Proxy fences before the products that tl.dot became; what tlx wrote itself is fenced by its own operations.
+    nvidia.passes.ttnvgpuir.add_fence_insertion(pm, capability)
+    nvidia.passes.ttnvgpuir.add_lower_mma(pm)
+    passes.common.add_symbol_dce(pm)
+    pm.run(module, "tlx")

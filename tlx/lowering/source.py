@@ -1,0 +1,73 @@
+"""What Triton compiles: a kernel's syntax tree, turned into optimised TTGIR before the stock back end sees it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from triton._C.libtriton import ir
+from triton.backends.compiler import Language
+from triton.compiler.compiler import ASTSource, make_backend
+
+from ..builtin import TLXError
+from . import passes, versions
+from .codegen import ast_to_module
+
+versions.check()
+
+
+@functools.cache
+def fingerprint() -> str:
+    """Hash of tlx's own text: a cached cubin must not outlive the code that made it."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted([*root.glob("*.py"), *root.glob("lowering/*.py")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class TLXASTSource(ASTSource):  # type: ignore[misc]
+    """A TLX kernel with the types of its arguments."""
+
+    def __init__(self, fn: Any, signature: Any, constexprs: Any = None, attrs: Any = None) -> None:
+        super().__init__(fn, signature, constexprs, attrs)
+        self.language = Language.GLUON
+        self.ext = versions.SOURCE_EXTENSION
+
+    def hash(self) -> str:
+        """Triton's key, with tlx in it."""
+        return hashlib.sha256(f"{super().hash()}-{fingerprint()}".encode()).hexdigest()
+
+    def make_ir(self, target: Any, options: Any, codegen_fns: Any, module_map: Any, context: Any) -> Any:
+        """The optimised module.
+
+        Raises:
+            TLXError: the target is not an NVIDIA GPU of compute capability 9.0.
+        """
+        if target.backend != "cuda" or int(target.arch) // 10 != 9:
+            raise TLXError(f"tlx kernels are compiled for Hopper (sm_90), not for {target.backend} {target.arch}")
+        if options.num_ctas != 1:
+            raise TLXError(f"num_ctas={options.num_ctas} is not supported: clusters are not implemented")
+        builder = ir.builder(context)
+        module = builder.create_module()
+        # Layouts are verified as they are created, so the module has to know its warps by then.
+        name = make_backend(target).get_target_name(options)
+        module.set_attr("ttg.target", builder.get_string_attr(name))
+        module.set_attr("ttg.num-warps", builder.get_int32_attr(options.num_warps))
+        module.set_attr("ttg.num-ctas", builder.get_int32_attr(options.num_ctas))
+        module.set_attr("ttg.threads-per-warp", builder.get_int32_attr(options.warp_size))
+        if options.maxnreg is not None:
+            module.set_attr("ttg.maxnreg", builder.get_int32_attr(options.maxnreg))
+        module = ast_to_module(
+            self.fn,
+            self,
+            context=context,
+            options=options,
+            codegen_fns=codegen_fns,
+            module_map=module_map,
+            module=module,
+        )
+        passes.optimize(module, int(target.arch))
+        return module

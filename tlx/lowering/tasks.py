@@ -1,0 +1,196 @@
+"""From ``with tlx.async_tasks()`` to a warp-specialize operation."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from triton.compiler.code_generator import (
+    _is_constexpr,
+    _is_triton_value,
+    _unwrap_if_constexpr,
+    flatten_values_to_ir,
+    unflatten_ir_values,
+)
+
+from ..tasks import RegionSpec, TaskSpec, async_task
+from . import versions
+from .semantic import Task, TaskContext
+
+if TYPE_CHECKING:
+    from .codegen import TLXCodeGenerator
+
+#: registers of one SM, and warps per register allocation unit
+SM_REGISTERS = 65536
+WARP_GROUP = 4
+#: the least that setmaxnreg can leave a warp
+LEAST_REGISTERS = 24
+#: partitions for which hardware barriers are left: 16 less the default task's and the worker loop's
+MOST_PARTITIONS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One copy of one task."""
+
+    node: ast.With
+    spec: TaskSpec
+    replica: int
+    warps: int
+
+
+def generate_region(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -> None:
+    """Emits the whole region at the insertion point; the variables afterwards are those before it.
+
+    Raises:
+        CompilationError: at the user's line, for whatever TLX forbids in a region.
+    """
+    if gen.semantic.task.replica is not None:
+        raise gen.error(node, "async_tasks cannot be nested")
+    _no_return(gen, node)
+    default, workers = _roles(gen, node)
+    _check_registers(gen, node, default, workers)
+    if len(workers) > MOST_PARTITIONS:
+        raise gen.error(node, f"{len(workers)} partitions: hardware barriers are left for {MOST_PARTITIONS}")
+
+    outer, context = gen.semantic.task, gen.caller_context
+    scope, local_defs, hidden = gen.lscope.copy(), gen.local_defs.copy(), gen.out_of_reach
+    try:
+        if workers:
+            _specialize(gen, default, workers)
+        else:
+            # Constexpr conditions left the default task alone: it is just a block of code.
+            _body(gen, default, 0)
+    finally:
+        gen.lscope, gen.local_defs, gen.out_of_reach = scope, local_defs, hidden
+        gen.caller_context = context
+        gen.semantic.enter(outer)
+
+
+def _no_return(gen: TLXCodeGenerator, node: ast.With) -> None:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Return):
+            raise gen.error(inner, "return inside async_tasks: a task ends at the end of its block")
+
+
+def _blocks(gen: TLXCodeGenerator, body: list[ast.stmt]) -> Iterator[ast.With]:
+    """The task blocks of a region, with constexpr conditions resolved."""
+    for stmt in body:
+        if isinstance(stmt, ast.Pass):
+            continue
+        if isinstance(stmt, ast.If):
+            cond = _unwrap_if_constexpr(gen.visit(stmt.test))
+            if _is_triton_value(cond):
+                raise gen.error(stmt, "an if between tasks must be decided at compile time (constexpr)")
+            yield from _blocks(gen, stmt.body if cond else stmt.orelse)
+        elif isinstance(stmt, ast.With) and gen.opened(stmt) is async_task:
+            yield stmt
+        else:
+            raise gen.error(stmt, "only `with tlx.async_task(...)` blocks may stand directly inside async_tasks")
+
+
+def _roles(gen: TLXCodeGenerator, node: ast.With) -> tuple[Role, list[Role]]:
+    """The default task's first copy, and all others in the order in which they are written."""
+    default: Role | None = None
+    workers = []
+    for block in _blocks(gen, node.body):
+        spec = gen.evaluate(block)
+        warps = gen.semantic.warps if spec.is_default else spec.num_warps
+        first, *copies = (Role(block, spec, replica, warps) for replica in range(spec.replicate))
+        if spec.is_default:
+            if default is not None:
+                raise gen.error(block, "exactly one task of a region is the default; this is a second one")
+            default = first
+            workers.extend(copies)
+        else:
+            workers.extend([first, *copies])
+    if default is None:
+        raise gen.error(node, 'exactly one task of a region must be async_task("default"); there is none')
+    return default, workers
+
+
+def _check_registers(gen: TLXCodeGenerator, node: ast.With, default: Role, workers: list[Role]) -> None:
+    asked = [role for role in workers if role.spec.registers is not None]
+    if not asked:
+        return
+    if len(asked) != len(workers):
+        silent = next(role for role in workers if role.spec.registers is None)
+        raise gen.error(silent.node, "either all non-default tasks say how many registers they take, or none does")
+    taken = sum(32 * role.warps * (role.spec.registers or 0) for role in workers)
+    # The compiler fills up to whole warp groups with idle warps at the least allocation.
+    idle = -sum(role.warps for role in workers) % WARP_GROUP
+    taken += 32 * idle * LEAST_REGISTERS
+    need = taken + 32 * default.warps * LEAST_REGISTERS
+    if need > SM_REGISTERS:
+        raise gen.error(
+            node,
+            f"the tasks ask for {taken} registers and the default task needs at least {32 * default.warps * LEAST_REGISTERS}"
+            f" more, but a multiprocessor has {SM_REGISTERS}",
+        )
+
+
+def _captures(gen: TLXCodeGenerator, workers: list[Role]) -> tuple[list[str], frozenset[str]]:
+    """Outer variables to pass to the worker regions, and the blocks among them, which cannot be passed."""
+    used = {
+        inner.id
+        for block in {id(role.node): role.node for role in workers}.values()
+        for inner in ast.walk(block)
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load)
+    }
+    passed, blocks = [], set()
+    for name, value in gen.lscope.items():
+        if not _is_triton_value(value) or _is_constexpr(value):
+            continue
+        if _holds_block(value):
+            blocks.add(name)
+        elif name in used:
+            passed.append(name)
+    return passed, frozenset(blocks)
+
+
+def _holds_block(value: Any) -> bool:
+    if hasattr(value, "values"):
+        return any(_holds_block(item) for item in value.values if _is_triton_value(item))
+    is_block = getattr(value.type, "is_block", None)
+    return bool(is_block and is_block())
+
+
+def _body(gen: TLXCodeGenerator, role: Role, partitions: int) -> None:
+    task = Task(role.warps, role.replica, partitions)
+    gen.semantic.enter(task)
+    gen.caller_context = TaskContext(task)
+    gen.visit_compound_statement(role.node.body)
+
+
+def _specialize(gen: TLXCodeGenerator, default: Role, workers: list[Role]) -> None:
+    builder = gen.builder
+    names, blocks = _captures(gen, workers)
+    outer = gen.lscope.copy()
+    values = [outer[name] for name in names]
+    handles = flatten_values_to_ir(values)
+
+    op = versions.warp_specialize(builder, handles, [role.warps for role in workers])
+    if workers[0].spec.registers is not None:
+        op.set_requested_registers([role.spec.registers for role in workers])
+
+    builder.create_block_with_parent(op.get_default_region(), [])
+    gen.lscope, gen.local_defs = outer.copy(), {}
+    _body(gen, default, len(workers))
+    builder.create_warp_yield([])
+
+    builder.create_block_with_parent(op.get_partition_op_holder(), [])
+    holder = versions.partitions(builder, handles, len(workers))
+    types = [handle.get_type() for handle in handles]
+    # What is not passed must not be reachable: an outer value used inside would break the region's isolation.
+    kept = {name: value for name, value in outer.items() if not _is_triton_value(value) or _is_constexpr(value)}
+    for index, role in enumerate(workers):
+        block = builder.create_block_with_parent(holder.get_region(index), types)
+        arguments = [block.arg(position) for position in range(len(handles))]
+        inner = unflatten_ir_values(arguments, [value.type for value in values])
+        gen.lscope, gen.local_defs = {**kept, **dict(zip(names, inner, strict=True))}, {}
+        gen.out_of_reach = blocks
+        _body(gen, replace(role), len(workers))
+        builder.create_warp_return()
+    builder.set_insertion_point_after(op.get_operation())

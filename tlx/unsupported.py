@@ -1,0 +1,56 @@
+"""Public TLX names that exist, because every name in a kernel is looked up even on dead branches, but are not implemented.
+
+Reaching one raises a single clear error. A name moves out of these tables when its family's file implements it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .builtin import TLXError, builtin
+
+#: why a group of names is missing → the names, separated by spaces
+REASONS: dict[str, str] = {
+    "clusters are not implemented yet": (
+        "async_remote_shmem_copy async_remote_shmem_store cluster_barrier cluster_size_1d "
+        "fence_mbarrier_init_cluster remote_shmem_store remote_view"
+    ),
+    "it needs a Blackwell GPU, which is not a target yet": (
+        "CLCPipelineContext DummyRegisterLayoutEncoding TMemCTAMode _alloc_clc_responses _clc_issue _clc_query "
+        "_to_mxfp8_block async_dot_scaled clc_consumer clc_create_context clc_producer clc_response clc_response_type "
+        "stoch_round subslice tcgen05_commit tensor_memory_layout_encoding tmem_copy warp_redux"
+    ),
+    "it belongs to AMD targets, which are not implemented": (
+        "amd_descriptor_prefetch_tensor amd_mfma_commit amd_mfma_layout amd_register_handoff amd_register_resident "
+        "amd_sched_barrier amd_scheduled_mfma assume_uniform async_amd_descriptor_load async_amd_descriptor_load_fused "
+        "async_amd_descriptor_store async_amd_descriptor_wait buffer_atomic_add buffer_load buffer_load_to_local "
+        "buffer_store dot_operand_layout dot_scaled extract_slice padded_shared_layout_encoding rematerialized_range "
+        "require_amd_wmma_layout update_tensor_descriptor warp_pipeline_stage zeros"
+    ),
+    "layouts are chosen by the compiler here": (
+        "assert_same_layout dump_layout layout layout_encoding nv_mma_shared_layout_encoding release_layout "
+        "require_layout shared_layout_encoding shared_linear_layout_encoding swizzled_layout "
+        "swizzled_shared_layout_encoding"
+    ),
+    "it is not implemented yet": (
+        "allocate_tensor_descriptor async_descriptor_prefetch_tensor async_store get_fp8_format_name local_gather "
+        "local_scatter make_tensor_descriptor prefetch reinterpret_tensor_descriptor reuse_group reuse_group_ir_type "
+        "reuse_group_type storage_alias_spec storage_alias_spec_type storage_alias_spec_type_class "
+        "tensor_descriptor_ptr tensor_descriptor_ptr_type vote_ballot_sync"
+    ),
+}
+
+
+def _missing(name: str, reason: str) -> Any:
+    def placeholder(*args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
+        raise TLXError(f"tlx.{name} is not available: {reason}")
+
+    placeholder.__name__ = placeholder.__qualname__ = name
+    placeholder.__doc__ = f"Not available: {reason}."
+    return builtin(placeholder)
+
+
+#: name → builtin that raises when a kernel reaches it
+PLACEHOLDERS: dict[str, Any] = {
+    name: _missing(name, reason) for reason, names in REASONS.items() for name in names.split()
+}
