@@ -39,7 +39,7 @@ class BufferSemantic(BarrierSemantic):
         have, want = self._bytes(reuse), math.prod(full) * dtype.primitive_bitwidth // 8
         if want > have:
             raise TLXError(f"reuse: the buffer has {have} bytes, {want} are needed")
-        raw = reuse.gluon()._reinterpret(dtype, full, layout, _semantic=self)
+        raw = self.memdesc_reinterpret(reuse.gluon(), dtype, full, layout)
         return buffered_tensor(raw.handle, ty)
 
     @staticmethod
@@ -115,7 +115,7 @@ class BufferSemantic(BarrierSemantic):
             raise TLXError(f"local_reinterpret: {self._bytes(buf)} bytes are not {dtype}{extents}")
         layout = shared_layout(extents, dtype)
         ty = buffered_tensor_type(dtype, extents, buf.num, layout, [buf.num, *extents] if buf.num else extents)
-        raw = buf.gluon()._reinterpret(dtype, ty.full_shape, layout, _semantic=self)
+        raw = self.memdesc_reinterpret(buf.gluon(), dtype, ty.full_shape, layout)
         return buffered_tensor(raw.handle, ty)
 
     def shared_to_registers(self, buf: Any) -> Any:

@@ -69,7 +69,7 @@ class CopySemantic(BufferSemantic):
         if not lead:
             return tile.gluon()
         layout = desc.layout
-        raw = tile.gluon()._reinterpret(tile.dtype, block, layout, _semantic=self)
+        raw = self.memdesc_reinterpret(tile.gluon(), tile.dtype, block, layout)
         return buffered_tensor(raw.handle, buffered_tensor_type(tile.dtype, block, 0, layout, block)).gluon()
 
     def tma_load(self, desc: Any, result: Any, offsets: Any, bar: Any, pred: Any) -> None:

@@ -12,6 +12,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from ..builtin import TLXError
+from . import versions
 from .jit import TLXJITFunction
 from .source import TLXASTSource
 
@@ -90,7 +91,7 @@ def compile(
     source = (TLXASTSource if isinstance(kernel, TLXJITFunction) else ASTSource)(
         kernel, signature=types, constexprs=values, attrs=attrs
     )
-    chosen = {"num_warps": num_warps, "num_stages": num_stages, **(options or {})}
+    chosen = {**versions.OFFLINE_OPTIONS, "num_warps": num_warps, "num_stages": num_stages, **(options or {})}
     done = triton.compile(source, target=_target(target), options=chosen)
     return Compiled(
         name=done.metadata.name,

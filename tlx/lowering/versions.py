@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any
 
 import triton
-from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
-from triton.experimental.gluon.language.nvidia.ampere import async_copy
 from triton._C.libtriton import ir
+from triton.backends.nvidia.compiler import CUDABackend, get_ptxas
+from triton.experimental.gluon._runtime import GluonASTSource
+from triton.experimental.gluon.language._semantic import GluonSemantic
+from triton.experimental.gluon.language.nvidia.ampere import async_copy
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 
 #: oldest release with the Gluon builder this package stands on
 OLDEST = (3, 6)
@@ -21,8 +25,10 @@ def _number(text: str) -> tuple[int, int]:
 
 VERSION = _number(triton.__version__)
 
-#: 3.7 and later renamed Gluon's copies and moved the captures of a warp-specialized region
-_CAPTURES_ON_PARTITIONS = VERSION >= (3, 7) and hasattr(tma, "async_load")
+#: newer releases hang the captures of a warp-specialized region on the operation that holds its partitions
+_CAPTURES_ON_PARTITIONS = "create_warp_specialize_partitions(mlir_args" in inspect.getsource(
+    GluonSemantic.warp_specialize
+)
 
 
 class UnsupportedTriton(ImportError):
@@ -43,7 +49,7 @@ def check() -> None:
 
 
 #: extension that ASTSource gives to the module we hand over, so that the back end's Gluon stages follow
-SOURCE_EXTENSION = "ttgir" if VERSION < (3, 8) else "glir"
+SOURCE_EXTENSION = "glir" if "glir" in GluonASTSource.__init__.__code__.co_consts else "ttgir"
 
 
 def tma_load(desc: Any, offsets: Any, bar: Any, result: Any, pred: Any, semantic: Any) -> None:
@@ -62,8 +68,8 @@ def cp_async(
     ptr: Any, dst: Any, mask: Any, other: Any, cache_modifier: str, eviction_policy: str, volatile: bool, semantic: Any
 ) -> None:
     """A cp.async of pointers, which may have a fill value; Gluon's own wrapper has none."""
-    mask_handle = mask.handle if mask is not None else (ir.value() if VERSION < (3, 7) else None)
-    other_handle = other.handle if other is not None else (ir.value() if VERSION < (3, 7) else None)
+    mask_handle = ir.value() if mask is None else mask.handle
+    other_handle = ir.value() if other is None else other.handle
     build = semantic.builder.create_async_copy_global_to_local
     if hasattr(async_copy, "async_load"):
         from triton.experimental.gluon.language._core import _normalize_cache_policy
@@ -88,3 +94,14 @@ def partitions(builder: Any, captures: list[Any], count: int) -> Any:
     if _CAPTURES_ON_PARTITIONS:
         return builder.create_warp_specialize_partitions(captures, count)
     return builder.create_warp_specialize_partitions(count)
+
+
+def ptxas(arch: int) -> list[str]:
+    """The assembler that the back end would use for ``arch``, with the options it would give."""
+    level = "--regAllocOptLevel=2"
+    extra = [level] if level in inspect.getsource(CUDABackend.make_cubin) else []
+    return [get_ptxas(arch).path, "-lineinfo", *extra]
+
+
+#: options given to every offline compilation, so that releases with other defaults agree
+OFFLINE_OPTIONS: dict[str, Any] = {"enable_fp_fusion": True}
