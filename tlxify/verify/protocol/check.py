@@ -1,0 +1,94 @@
+"""The protocol check: text and worlds in, evidence out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ...source import SourceFile
+from ...verdict import Evidence, Rung
+from .flaw import Flaw, Flawed
+from .follow import Follower
+from .game import Score, play
+from .module import Module
+from .static import check_bytes, check_shared_memory, check_tasks
+from .values import Misuse, NotProved
+from .world import World
+
+
+def check_protocol(
+    text: str,
+    file: str,
+    worlds: Iterable[World],
+    kernel: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> tuple[Evidence, ...]:
+    """Evidence that the barrier protocol of a warp-specialized kernel is sound, or what is wrong with it.
+
+    Args:
+        text: a module, emitted or written by hand. Only its syntax is read; nothing is imported or run.
+        file: the path that findings show.
+        worlds: the launches to follow it through (`worlds_of` makes them from a contract).
+        kernel: name of the function; the only one with an `async_tasks` region if left out.
+        progress: called with a line per world.
+
+    Returns:
+        One piece of positive evidence, or findings, at most one per kind and line. Code "not-proved" means that the
+        check does not understand the text, not that it is wrong.
+    """
+    source = SourceFile(file, text)
+    try:
+        module = Module.parse(text, file)
+    except SyntaxError as error:
+        return (_evidence(source, Flaw("not-proved", error.lineno or 1, f"the text does not parse: {error.msg}"), ""),)
+    names = module.specialized_kernels() if kernel is None else (kernel,) if kernel in module.functions else ()
+    if len(names) != 1:
+        what = f"no function {kernel}" if kernel else f"{len(names)} functions with a region of tasks"
+        return (_evidence(source, Flaw("not-proved", 1, f"{what} in the text"), ""),)
+
+    flaws: dict[tuple[str, int], tuple[Flaw, str]] = {}
+    phases = fills = dots = count = shared = 0
+    for world in worlds:
+        count += 1
+        if progress is not None:
+            progress(f"protocol: {world.label}")
+        try:
+            score, taken = _follow(module, names[0], world)
+        except Flawed as flawed:
+            flaw = flawed.flaw
+            flaws.setdefault((flaw.code, flaw.line), (flaw, world.label))
+            continue
+        phases, fills, dots, shared = phases + score.phases, fills + score.fills, dots + score.dots, max(shared, taken)
+    if not flaws and not (fills and dots):
+        line = module.functions[names[0]].lineno
+        missing = "no load fills a ring" if not fills else "no dot reads one"
+        flaws[("not-specialized", line)] = (Flaw("not-specialized", line, f"{missing} in any launch tried"), "")
+    if flaws:
+        return tuple(_evidence(source, flaw, label) for flaw, label in flaws.values())
+    text = f"{count} launches, {phases} barrier phases, {fills} loads and {dots} dots ordered in every schedule"
+    return (Evidence(Rung.PROTOCOL, True, "protocol", f"{text}; at most {shared} bytes of shared memory"),)
+
+
+def _follow(module: Module, kernel: str, world: World) -> tuple[Score, int]:
+    """Follows and plays one world: the score and the bytes of shared memory. Raises Flawed."""
+    follower = Follower(module, world)
+    try:
+        trace = follower.run(kernel)
+    except NotProved as reason:
+        raise Flawed("not-proved", reason.line, reason.text) from None
+    except Misuse as misuse:
+        raise Flawed(misuse.code, misuse.line, misuse.text) from None
+    except RecursionError:
+        raise Flawed("not-proved", module.functions[kernel].lineno, "the text nests too deep to follow") from None
+    shared = check_shared_memory(follower.buffers, follower.barriers)
+    check_tasks(trace)
+    check_bytes(trace)
+    return play(trace), shared
+
+
+def _evidence(source: SourceFile, flaw: Flaw, label: str) -> Evidence:
+    detail = [f"{source.path}:{flaw.line}: {source.line(flaw.line).strip()}"]
+    if flaw.other_line:
+        detail.append(f"{source.path}:{flaw.other_line}: {source.line(flaw.other_line).strip()}")
+    if label:
+        detail.append(f"seen with {label}")
+    return Evidence(Rung.PROTOCOL, False, flaw.code, flaw.text, "\n".join(detail), source.path, flaw.line)

@@ -1,0 +1,223 @@
+"""The values of expressions in one world: scalars are computed, tensors stay unknown.
+
+Values read from memory are unknown too, and equal loads give equal unknowns in every task, so roles that read the same
+bound take the same trips.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from .module import Module
+from .values import DTYPES, Barrier, BarrierArray, Buffer, DType, InFlight, Misuse, Unknown, View, refuse
+from .world import World
+
+_BINARY: dict[type[ast.AST], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("+", operator.add),
+    ast.Sub: ("-", operator.sub),
+    ast.Mult: ("*", operator.mul),
+    ast.Div: ("/", operator.truediv),
+    ast.FloorDiv: ("//", operator.floordiv),
+    ast.Mod: ("%", operator.mod),
+    ast.Pow: ("**", operator.pow),
+    ast.LShift: ("<<", operator.lshift),
+    ast.RShift: (">>", operator.rshift),
+    ast.BitAnd: ("&", operator.and_),
+    ast.BitOr: ("|", operator.or_),
+    ast.BitXor: ("^", operator.xor),
+    ast.MatMult: ("@", operator.matmul),
+}
+#: Comparisons as (canonical operator, swap sides, negate), so that opposite conditions of two roles agree.
+_COMPARE: dict[type[ast.cmpop], tuple[str, bool, bool]] = {
+    ast.Lt: ("<", False, False),
+    ast.GtE: ("<", False, True),
+    ast.Gt: ("<", True, False),
+    ast.LtE: ("<", True, True),
+    ast.Eq: ("==", False, False),
+    ast.NotEq: ("==", False, True),
+    ast.Is: ("is", False, False),
+    ast.IsNot: ("is", False, True),
+    ast.In: ("in", False, False),
+    ast.NotIn: ("in", False, True),
+}
+_COMPUTE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "==": operator.eq,
+    "is": operator.is_,
+    "in": lambda item, items: item in items,
+}
+_NUMBERS = (bool, int, float)
+_PLAIN = (bool, int, float, str, tuple)
+
+
+class Expressions:
+    """Evaluates expressions over `names`. What a call does is left to `call`."""
+
+    def __init__(self, module: Module, world: World) -> None:
+        self.module = module
+        self.world = world
+        self.names: dict[str, object] = {}
+
+    def call(self, node: ast.Call) -> Any:
+        """The value of a call."""
+        raise NotImplementedError
+
+    def truth(self, value: object, line: int) -> bool:
+        """Which way a condition goes; an unknown one goes the same way in every task."""
+        match value:
+            case Unknown(key=key):
+                negated = key.startswith("not ")
+                return bool(Unknown(key[4:] if negated else key).choice(self.world.seed, 2)) != negated
+            case Buffer() | View() | Barrier() | InFlight():
+                refuse(line, "a condition on shared memory or on a dot in flight")
+        return bool(value)
+
+    def value(self, node: ast.expr) -> Any:
+        """The value of an expression."""
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name):
+                return self.name(name)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                return tuple(self.value(element) for element in elements)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.binary(node.lineno, op, self.value(left), self.value(right))
+            case ast.UnaryOp(op=op, operand=operand):
+                return self.unary(node.lineno, op, self.value(operand))
+            case ast.BoolOp(op=op, values=values):
+                return self.boolean(node.lineno, isinstance(op, ast.And), values)
+            case ast.Compare(left=left, ops=ops, comparators=comparators):
+                return self.comparison(node.lineno, left, ops, comparators)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return self.value(body if self.truth(self.value(test), node.lineno) else orelse)
+            case ast.Call():
+                return self.call(node)
+            case ast.Attribute(value=inner, attr=attr):
+                return self.attribute(node, inner, attr)
+            case ast.Subscript(value=inner, slice=index):
+                return self.subscript(node, self.value(inner), index)
+        return Unknown.of(ast.unparse(node))
+
+    def name(self, name: str) -> object:
+        """What a name stands for: a local, a parameter, a module constant, or itself."""
+        if name in self.names:
+            return self.names[name]
+        if name in self.module.constants:
+            outer, self.names = self.names, {}
+            try:
+                self.names[name] = Unknown(name)  # a constant defined by itself stays unknown
+                return self.value(self.module.constants[name])
+            finally:
+                self.names = outer
+        return Unknown(name)
+
+    def settled(self, value: object, line: int) -> object:
+        """`value`, unless reading it now would read a dot that is still in flight."""
+        if isinstance(value, InFlight):
+            raise Misuse(
+                "result-in-flight", line, "the result of a dot is read before async_dot_wait returned it retired"
+            )
+        return value
+
+    def binary(self, line: int, op: ast.operator, left: object, right: object) -> Any:
+        """left op right."""
+        symbol, compute = _BINARY[type(op)]
+        self.settled(left, line), self.settled(right, line)
+        if isinstance(left, _PLAIN) and isinstance(right, _PLAIN):
+            try:
+                return _truncated(symbol, left, right) if symbol in ("//", "%") else compute(left, right)
+            except (ArithmeticError, TypeError, ValueError):
+                pass
+        return Unknown.of(left, symbol, right)
+
+    def unary(self, line: int, op: ast.unaryop, operand: object) -> Any:
+        """op operand."""
+        self.settled(operand, line)
+        if isinstance(op, ast.Not):
+            if isinstance(operand, Unknown):
+                return _negation(operand)
+            return not operand
+        if isinstance(operand, _NUMBERS):
+            if isinstance(op, ast.USub):
+                return -operand
+            if isinstance(op, ast.Invert) and isinstance(operand, int):
+                return ~operand
+            return operand
+        return Unknown.of(type(op).__name__, operand)
+
+    def boolean(self, line: int, conjunction: bool, nodes: list[ast.expr]) -> Any:
+        """`and` and `or`: decided as soon as one operand decides it."""
+        unknown: list[object] = []
+        for node in nodes:
+            value = self.value(node)
+            if isinstance(value, Unknown):
+                unknown.append(value)
+            elif self.truth(value, line) != conjunction:
+                return value
+        return Unknown.of("and" if conjunction else "or", *unknown) if unknown else value
+
+    def comparison(self, line: int, left: ast.expr, ops: list[ast.cmpop], nodes: list[ast.expr]) -> Any:
+        """A comparison; only single ones are decided."""
+        values = [self.settled(self.value(node), line) for node in (left, *nodes)]
+        if len(ops) != 1:
+            return Unknown.of("compare", *(type(op).__name__ for op in ops), *values)
+        symbol, swap, negate = _COMPARE[type(ops[0])]
+        first, second = (values[1], values[0]) if swap else (values[0], values[1])
+        if not any(isinstance(value, Unknown) for value in values):
+            try:
+                return bool(_COMPUTE[symbol](first, second)) != negate
+            except TypeError:
+                pass
+        result = Unknown.of(first, symbol, second)
+        return _negation(result) if negate else result
+
+    def attribute(self, node: ast.Attribute, inner: ast.expr, attr: str) -> Any:
+        """A member of a module, or of a value."""
+        dotted = self.module.dotted(node)
+        if dotted is not None:
+            return DTYPES.get(dotted.removeprefix("tl."), Unknown(dotted))
+        value = self.settled(self.value(inner), node.lineno)
+        buffer = value.buffer if isinstance(value, View) else value
+        if isinstance(buffer, Buffer) and attr == "dtype":
+            return DType(f"dtype of {buffer.name}", buffer.itemsize)
+        if attr == "value":  # of a tl.constexpr
+            return value
+        return Unknown.of("attribute", attr, value)
+
+    def subscript(self, node: ast.Subscript, value: object, index: ast.expr) -> Any:
+        """`ring[slot]`, `barriers[slot]`, an item of a tuple, or an index into a tensor."""
+        self.settled(value, node.lineno)
+        if isinstance(value, Buffer | BarrierArray):
+            return self.slot(value, self.value(index), node.lineno)
+        if isinstance(value, tuple) and isinstance(key := self.value(index), int) and -len(value) <= key < len(value):
+            return value[key]
+        if isinstance(index, ast.Slice | ast.Tuple):
+            return Unknown.of("index", ast.unparse(index), value)
+        return Unknown.of("index", self.value(index), value)
+
+    def slot(self, value: Buffer | BarrierArray, index: object, line: int) -> View | Barrier:
+        """One slot of a ring or one barrier of an array."""
+        if isinstance(index, Unknown):
+            refuse(line, f"the index into {value.name} depends on memory")
+        count = value.slots if isinstance(value, Buffer) else value.count
+        if not isinstance(index, int) or not 0 <= index < count:
+            raise Misuse("slot-out-of-range", line, f"{value.name}[{index}]: it has {count} slots")
+        if isinstance(value, BarrierArray):
+            return Barrier(value, index)
+        return View(value, index, (0,) * len(value.shape), value.shape, tuple(range(len(value.shape))))
+
+
+def _truncated(symbol: str, left: Any, right: Any) -> Any:
+    """// and % as kernels compute them: rounded towards zero, remainder with the dividend's sign."""
+    if isinstance(left, int) and isinstance(right, int) and (left < 0) != (right < 0):
+        quotient = -(abs(left) // abs(right))
+        return quotient if symbol == "//" else left - quotient * right
+    return left // right if symbol == "//" else left % right
+
+
+def _negation(value: Unknown) -> Unknown:
+    return Unknown(value.key[4:] if value.key.startswith("not ") else "not " + value.key)
