@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from .contract import Contract
@@ -52,13 +52,15 @@ class FileConversion:
     source: SourceFile
     kernels: tuple[KernelOutcome, ...] = ()
     #: Diagnostics of the file itself rather than of one kernel.
-    diagnostics: tuple[Diagnostic, ...] = field(default=())
+    diagnostics: tuple[Diagnostic, ...] = ()
     #: One self-contained module: what `-o` writes. Empty if nothing was converted.
     module_text: str = ""
     #: The specialized kernels alone, for `FILE_tlx.py` beside the source: what `--write` adds.
     sidecar_text: str = ""
     #: The source with its guarded import and one binding line per kernel: what `--write` replaces.
     patched_source_text: str = ""
+    #: The source without the lines that `--write` added earlier; empty if there were none.
+    original_source_text: str = ""
 
     @property
     def converted(self) -> tuple[KernelOutcome, ...]:

@@ -6,14 +6,16 @@ decorator or the `def` line of a kernel it covers the whole kernel.
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .catalogue import CATALOGUE
 from .diagnostics import Diagnostic
+from .outcome import FileConversion, KernelOutcome
 from .source import Span
 
 COMMENT = re.compile(r"#\s*tlxify:\s*skip\[([^\]]*)\]\s*(.*)")
@@ -74,4 +76,37 @@ def unknown_codes(found: tuple[Skip, ...]) -> tuple[Diagnostic, ...]:
         Diagnostic.of("TLX110", skip.span, name=code)
         for skip in found
         for code in sorted(skip.codes - CATALOGUE.keys())
+    )
+
+
+def header_ends(text: str) -> dict[tuple[str, int], int]:
+    """(name, line of the first decorator or `def`) of each function → the last line before its body."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return {}
+    return {
+        (node.name, line): max(node.body[0].lineno - 1, node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        for line in {node.lineno, *(decorator.lineno for decorator in node.decorator_list)}
+    }
+
+
+def apply(conversion: FileConversion) -> FileConversion:
+    """`conversion` without the diagnostics that its skip comments silence, and with a warning for each unknown code."""
+    found = skips(conversion.source.text)
+    if not found:
+        return conversion
+    ends = header_ends(conversion.source.text)
+
+    def spoken(kernel: KernelOutcome) -> KernelOutcome:
+        end = ends.get((kernel.name, kernel.span.line), kernel.span.line)
+        loud = (item for item in kernel.diagnostics if not any(skip.silences(item, kernel.span, end) for skip in found))
+        return replace(kernel, diagnostics=tuple(loud))
+
+    return replace(
+        conversion,
+        kernels=tuple(map(spoken, conversion.kernels)),
+        diagnostics=(*conversion.diagnostics, *unknown_codes(found)),
     )

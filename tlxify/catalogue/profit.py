@@ -10,7 +10,7 @@ RULES = (
         outcome="unprofitable",
         title="nothing to gain",
         fact="Specialized warps would not make this kernel faster: {why}.",
-        remedy="Convert it anyway with `--no-profit-gate` if you want to measure.",
+        remedy="Nothing to do: the source is the better kernel here.",
         why=(
             "A producer costs registers and barriers. It pays where many trips keep the tensor cores waiting "
             "for memory."

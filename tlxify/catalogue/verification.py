@@ -49,10 +49,10 @@ RULES = (
         outcome="error",
         title="verification ran out of time",
         fact="Verifying `{name}` did not finish within {seconds} seconds.",
-        remedy="Raise the limit with `--timeout`, or verify to a lower rung.",
+        remedy="Verify to a lower rung, or give the kernel fewer configs.",
         why=("Verification runs the kernel in a child process under a limit, since a faulty kernel may wait for ever."),
         example="""
-            tlxify convert matmul.py --verify compiled --timeout 60
+            tlxify convert matmul.py --verify compiled
         """,
     ),
     Rule(

@@ -13,7 +13,7 @@ OUTCOMES = {
     "unprofitable": "The kernel is left as it is, because it would not get faster. Exit status 0.",
     "no-dot": "The kernel is left as it is: there is nothing to specialize. Exit status 0.",
     "warning": "The kernel is converted; this is worth knowing. Exit status 0.",
-    "error": "What was asked could not be done. Exit status 1, or 2 if nothing else was asked.",
+    "error": "What was asked could not be done. Exit status 1; 2 if the only file cannot be worked on.",
 }
 
 

@@ -1,0 +1,319 @@
+"""The command line. The only module that prints or exits; what it shows is drawn in `tlxify.render`.
+
+Exit status of every command: 0 nothing to report, 1 findings, 2 the tool could not do its job.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from . import files
+from .catalogue import CATALOGUE
+from .diagnostics import Decline
+from .job import Job, Unreadable, converted, read, verified
+from .outcome import FileConversion, KernelOutcome
+from .render.as_json import SCHEMA, file_data
+from .render.diff import diff
+from .render.dump import dump as outline
+from .render.findings import finding
+from .render.ladder import ladder
+from .render.plan import plan_tables
+from .render.roles import role_map
+from .source import SourceFile
+from .verdict import Rung
+
+RUNGS = [rung.name.lower() for rung in Rung]
+#: Wide enough for every line when nobody watches: piped output is never cut.
+PIPED_WIDTH = 500
+
+
+def version() -> str:
+    """The installed version."""
+    try:
+        return importlib.metadata.version("tlxify")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown (not installed)"
+
+
+def show(*parts: RenderableType, err: bool = False) -> None:
+    """Prints renderables to stdout or stderr."""
+    console = Console(stderr=err, highlight=False)
+    if not console.is_terminal:
+        console = Console(stderr=err, highlight=False, width=PIPED_WIDTH)
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, str | Text))
+
+
+class Commands(click.Group):
+    """A group whose commands never end in a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; an unexpected exception becomes exit status 2."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except (files.FileError, Unreadable) as error:
+            raise ToolError(str(error)) from error
+        except Exception as error:
+            if ctx.params.get("debug"):
+                raise
+            raise ToolError(
+                f"internal error: {type(error).__name__}: {error}\n"
+                f"This is a fault of tlxify {version()}, not of your file. Please report it with the file;\n"
+                "`tlxify --debug …` shows where it happened."
+            ) from error
+
+
+class ToolError(click.ClickException):
+    """The tool could not do its job."""
+
+    exit_code = 2
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version(), prog_name="tlxify")
+@click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
+def main(debug: bool) -> None:
+    """Rewrites plain Triton kernels as warp-specialized TLX kernels and verifies that they agree."""
+
+
+@contextmanager
+def progress(text: str, quiet: bool) -> Iterator[Callable[..., None]]:
+    """A callback that shows what is being done on stderr, while somebody watches."""
+    console = Console(stderr=True, highlight=False)
+    if quiet or not console.is_terminal:
+        yield lambda *_: None
+        return
+    with console.status(text) as status:
+        yield lambda *words: status.update(f"{text}: {' '.join(map(str, words))}")
+
+
+def heading(text: str) -> Text:
+    """A line that starts a part of the report."""
+    return Text(f"\n── {text} ──", "bold")
+
+
+def describe(kernel: KernelOutcome, source: SourceFile) -> Iterator[RenderableType]:
+    """One kernel's part of a report: verdict word, role map, findings, plan."""
+    yield heading(f"{kernel.name} ({source.path}:{kernel.span.line}): {kernel.verdict_word}")
+    if kernel.roles:
+        yield role_map(kernel.roles)
+    yield from (finding(item, source) for item in kernel.diagnostics)
+    if kernel.plan is not None:
+        yield from plan_tables(kernel.plan)
+
+
+def finish(job: Job, as_json: bool) -> None:
+    """Prints the JSON if asked for, and exits."""
+    if as_json:
+        by_file = [
+            file_data(
+                item, {name: verdict for (path, name), verdict in job.verdicts.items() if path == item.source.path}
+            )
+            for item in job.conversions
+        ]
+        click.echo(json.dumps({"schema": SCHEMA, "tool": f"tlxify {version()}", "files": by_file}, indent=2))
+    raise click.exceptions.Exit(job.status())
+
+
+paths_argument = click.argument(
+    "paths", nargs=-1, required=True, metavar="FILE...", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+path_argument = click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+kernel_option = click.option(
+    "--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel (repeatable)."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON instead.")
+schedule_option = click.option(
+    "--schedule", type=click.Choice(["auto", "persistent", "cooperative"]), default="auto", show_default=True
+)
+
+
+@main.command()
+@paths_argument
+@kernel_option
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write one self-contained module."
+)
+@click.option("--write", is_flag=True, help="Bind the conversion in FILE; kernels go to FILE_tlx.py, backup FILE.orig.")
+@click.option(
+    "--verify", "upto", type=click.Choice(RUNGS), default="protocol", show_default=True, help="Prove up to here."
+)
+@schedule_option
+@json_option
+def convert(
+    paths: tuple[Path, ...],
+    kernels: tuple[str, ...],
+    output: Path | None,
+    write: bool,
+    upto: str,
+    schedule: str,
+    as_json: bool,
+) -> None:
+    """Shows roles, diff, plan and verdict of the conversion of FILE; writes nothing unless told to."""
+    if output and (write or len(paths) > 1):
+        raise click.UsageError("-o takes one FILE and excludes --write")
+    if output and output.resolve() == paths[0].resolve():
+        raise click.UsageError("-o must not name FILE itself; use --write to bind the conversion there")
+    job = Job(upto=Rung[upto.upper()])
+    for path in paths:
+        conversion = converted(path, kernels, schedule)
+        job.conversions.append(conversion)
+        verified(job, conversion, partial(progress, quiet=as_json))
+        if not as_json:
+            show(*report(job, conversion, write))
+        if conversion.converted and (output or write):
+            save(job, conversion, path, output)
+    finish(job, as_json)
+
+
+def report(job: Job, conversion: FileConversion, write: bool) -> Iterator[RenderableType]:
+    """Everything `convert` has to show about one file."""
+    source = conversion.source
+    for kernel in conversion.kernels:
+        yield from describe(kernel, source)
+    if conversion.converted:
+        yield heading("diff")
+        if write:
+            beside = files.Written(Path(source.path)).sidecar
+            yield diff(source.text, conversion.patched_source_text, source.path, source.path)
+            yield diff("", conversion.sidecar_text, "/dev/null", str(beside))
+        else:
+            yield diff(source.text, conversion.module_text, source.path, "converted")
+    yield from (finding(item, source) for item in conversion.diagnostics)
+    for (path, _), verdict in job.verdicts.items():
+        if path == source.path:
+            yield heading("verdict")
+            yield ladder(verdict)
+
+
+def save(job: Job, conversion: FileConversion, path: Path, output: Path | None) -> None:
+    """Writes what was converted, unless verification found a fault in it."""
+    if job.failed(conversion):
+        show(Text("nothing written: verification did not pass", "bold red"), err=True)
+    elif output:
+        files.write_atomic(output, conversion.module_text.encode())
+        show(Text(f"wrote {output}"), err=True)
+    else:
+        original = conversion.original_source_text or None
+        written = files.write_conversion(path, conversion.patched_source_text, conversion.sidecar_text, original)
+        show(Text(f"wrote {written.source} and {written.sidecar}; backup {written.backup}"), err=True)
+
+
+@main.command()
+@paths_argument
+@kernel_option
+@schedule_option
+@json_option
+def analyze(paths: tuple[Path, ...], kernels: tuple[str, ...], schedule: str, as_json: bool) -> None:
+    """Shows which warps would run each statement of FILE, the plan, and what stands in the way."""
+    job = Job()
+    for path in paths:
+        conversion = converted(path, kernels, schedule)
+        job.conversions.append(conversion)
+        if not as_json:
+            for kernel in conversion.kernels:
+                show(*describe(kernel, conversion.source))
+            show(*(finding(item, conversion.source) for item in conversion.diagnostics))
+    finish(job, as_json)
+
+
+@main.command()
+@paths_argument
+@kernel_option
+@click.option("--upto", type=click.Choice(RUNGS[1:]), default="compiled", show_default=True, help="Prove up to here.")
+@schedule_option
+@json_option
+def verify(paths: tuple[Path, ...], kernels: tuple[str, ...], upto: str, schedule: str, as_json: bool) -> None:
+    """Converts FILE in memory and proves the conversion, rung by rung."""
+    job = Job(upto=Rung[upto.upper()])
+    for path in paths:
+        conversion = converted(path, kernels, schedule)
+        job.conversions.append(conversion)
+        verified(job, conversion, partial(progress, quiet=as_json))
+        if not as_json:
+            kernels_left = (kernel for kernel in conversion.kernels if kernel.verdict_word != "converted")
+            refused = [*conversion.diagnostics, *(item for kernel in kernels_left for item in kernel.diagnostics)]
+            show(*(finding(item, conversion.source) for item in refused))
+            show(*(ladder(verdict) for (file, _), verdict in job.verdicts.items() if file == conversion.source.path))
+    finish(job, as_json)
+
+
+@main.command()
+@path_argument
+@kernel_option
+@click.option("--stage", type=click.Choice(["kernel", "facts", "plan"]), required=True, help="What to print.")
+@schedule_option
+def dump(path: Path, kernels: tuple[str, ...], stage: str, schedule: str) -> None:
+    """Prints one stage of the pipeline for FILE, field by field."""
+    if stage == "plan":
+        conversion = converted(path, kernels, schedule)
+        values: Iterable[object] = [kernel.plan for kernel in conversion.kernels if kernel.plan is not None]
+        refused = [*conversion.diagnostics, *(item for kernel in conversion.kernels for item in kernel.diagnostics)]
+        source = conversion.source
+    else:
+        from .pipeline import analyze as analyze_source
+
+        found = read(path)
+        if isinstance(found, FileConversion):
+            values, refused, source = [], list(found.diagnostics), found.source
+        else:
+            values, refused, source = [], [], found
+            try:
+                names = kernels or (None,)
+                values = [getattr(item, stage) for name in names for item in analyze_source(found, name)]
+            except Decline as refusal:
+                refused = [refusal.diagnostic]
+    for value in values:
+        click.echo(outline(value))
+    show(*(finding(item, source) for item in refused), err=True)
+    raise click.exceptions.Exit(int(any(item.outcome in ("declined", "error") for item in refused)))
+
+
+@main.command()
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """Explains a diagnostic CODE; without one, lists all."""
+    from rich.markdown import Markdown
+
+    from .render.page import index, page
+
+    if code is not None and code.upper() not in CATALOGUE:
+        raise click.UsageError(f"unknown code {code!r}; `tlxify explain` lists all")
+    text = page(CATALOGUE[code.upper()]) if code else index(CATALOGUE.values())
+    if sys.stdout.isatty():
+        show(Markdown(text))
+    else:
+        click.echo(text, nl=False)
+
+
+@main.command()
+def doctor() -> None:
+    """Says what this environment can do, and what to change."""
+    from .doctor import examine
+    from .render.health import health
+
+    checks = examine()
+    show(health(checks))
+    raise click.exceptions.Exit(int(any(check.state == "action" for check in checks)))
+
+
+@main.command()
+@path_argument
+@click.option("--force", is_flag=True, help="Also if FILE was edited since; those edits are lost.")
+def revert(path: Path, force: bool) -> None:
+    """Undoes `convert --write`: FILE gets its original bytes back."""
+    written = files.revert(path, force=force)
+    show(Text(f"restored {written.source}; removed {written.sidecar} and {written.backup}"), err=True)

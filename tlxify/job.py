@@ -1,0 +1,89 @@
+"""One run of a command over its files: what was converted, what was verified, and the exit status that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import suppress
+from .diagnostics import Decline, Diagnostic
+from .outcome import FileConversion
+from .source import SourceFile
+from .verdict import Rung, Verdict
+
+#: Given a title, a context whose value is called with what is being done.
+Watch = Callable[[str], AbstractContextManager[Callable[..., None]]]
+
+
+class Unreadable(Exception):
+    """A file cannot be read at all; the text says why."""
+
+
+@dataclass(slots=True)
+class Job:
+    """One command's work on its files, and what it found so far."""
+
+    verdicts: dict[tuple[str, str], Verdict] = field(default_factory=dict)
+    conversions: list[FileConversion] = field(default_factory=list)
+    #: The rung that was asked for.
+    upto: Rung = Rung.NONE
+
+    def failed(self, conversion: FileConversion) -> bool:
+        """Whether a kernel of this file did not reach the rung that was asked for."""
+        mine = [self.verdicts[path, name] for path, name in self.verdicts if path == conversion.source.path]
+        return any(not verdict.passed or verdict.rung < self.upto for verdict in mine)
+
+    def status(self) -> int:
+        """The exit status: 2 if no file could be used at all, 1 if there is anything to report."""
+        if self.conversions and all(map(unusable, self.conversions)):
+            return 2
+        return int(any(map(reportable, self.conversions)) or any(map(self.failed, self.conversions)))
+
+
+def unusable(conversion: FileConversion) -> bool:
+    """Whether the file cannot be worked on: it does not parse, or lacks the kernel that was named."""
+    return any(item.code in ("TLX101", "TLX103") for item in conversion.diagnostics)
+
+
+def reportable(conversion: FileConversion) -> bool:
+    """Whether something was refused and no skip comment silences it."""
+    kernels = (item for kernel in conversion.kernels for item in kernel.diagnostics)
+    return any(item.outcome in ("declined", "error") for item in (*conversion.diagnostics, *kernels))
+
+
+def read(path: Path) -> SourceFile | FileConversion:
+    """The file, or the outcome that says why it cannot be read."""
+    try:
+        return SourceFile.read(path)
+    except (SyntaxError, UnicodeDecodeError) as error:
+        return FileConversion(SourceFile(str(path), ""), diagnostics=(Diagnostic.of("TLX101", None, why=error),))
+    except OSError as error:
+        raise Unreadable(f"cannot read {path}: {error.strerror}") from error
+
+
+def converted(path: Path, kernels: Sequence[str], schedule: str) -> FileConversion:
+    """What converting the file at `path` comes to; a refusal of the whole file is an outcome like any other."""
+    from .pipeline import convert as convert_source
+
+    source = read(path)
+    if isinstance(source, FileConversion):
+        return source
+    try:
+        return suppress.apply(convert_source(source, kernels=tuple(kernels) or None, schedule=schedule))
+    except Decline as refusal:
+        return FileConversion(source, diagnostics=(refusal.diagnostic,))
+
+
+def verified(job: Job, conversion: FileConversion, watch: Watch) -> None:
+    """Verifies each converted kernel up to the job's rung and notes its verdict."""
+    if job.upto is Rung.NONE:
+        return
+    from .verify import verify as verify_conversion
+
+    for kernel in conversion.converted:
+        if kernel.conversion is not None:
+            with watch(f"verifying {kernel.name}") as tell:
+                verdict = verify_conversion(kernel.conversion, upto=job.upto, progress=tell)
+            job.verdicts[conversion.source.path, kernel.name] = verdict

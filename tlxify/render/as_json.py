@@ -1,0 +1,78 @@
+"""Outcomes and verdicts as plain data for `--json`.
+
+The layout is public: raise `SCHEMA` when a key changes its meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tlxify.diagnostics import Diagnostic
+from tlxify.outcome import FileConversion, KernelOutcome
+from tlxify.source import SourceFile
+from tlxify.verdict import Verdict
+
+from .dump import dump
+
+SCHEMA = 1
+
+
+def diagnostic_data(diagnostic: Diagnostic, source: SourceFile) -> dict[str, object]:
+    """Code, outcome, texts and place; columns count characters from 1."""
+    data: dict[str, object] = {
+        "code": diagnostic.code,
+        "outcome": diagnostic.outcome,
+        "message": diagnostic.message,
+        "remedy": diagnostic.remedy,
+        "facts": dict(diagnostic.facts),
+    }
+    if diagnostic.span is not None:
+        prefix = source.line(diagnostic.span.line).encode()[: diagnostic.span.column]
+        data |= {"line": diagnostic.span.line, "column": len(prefix.decode(errors="replace")) + 1}
+    return data
+
+
+def verdict_data(verdict: Verdict) -> dict[str, object]:
+    """The ladder: rung, whether everything tried passed, and each piece of evidence."""
+    return {
+        "rung": verdict.rung.name.lower(),
+        "passed": verdict.passed,
+        "source_fails": verdict.source_fails,
+        "skipped": list(verdict.skipped),
+        "evidence": [
+            {
+                "rung": item.rung.name.lower(),
+                "ok": item.ok,
+                "code": item.code,
+                "text": item.text,
+                "detail": item.detail,
+                "file": item.file,
+                "line": item.line,
+            }
+            for item in verdict.evidence
+        ],
+    }
+
+
+def kernel_data(kernel: KernelOutcome, source: SourceFile, verdict: Verdict | None) -> dict[str, object]:
+    """One kernel."""
+    return {
+        "kernel": kernel.name,
+        "line": kernel.span.line,
+        "verdict": kernel.verdict_word,
+        "codes": sorted({diagnostic.code for diagnostic in kernel.diagnostics}),
+        "diagnostics": [diagnostic_data(diagnostic, source) for diagnostic in kernel.diagnostics],
+        "roles": [{"line": line.line, "roles": sorted(line.roles), "why": line.why} for line in kernel.roles],
+        "plan": None if kernel.plan is None else dump(kernel.plan),
+        "verification": None if verdict is None else verdict_data(verdict),
+    }
+
+
+def file_data(conversion: FileConversion, verdicts: Mapping[str, Verdict]) -> dict[str, object]:
+    """One file with its kernels."""
+    source = conversion.source
+    return {
+        "file": source.path,
+        "diagnostics": [diagnostic_data(diagnostic, source) for diagnostic in conversion.diagnostics],
+        "kernels": [kernel_data(kernel, source, verdicts.get(kernel.name)) for kernel in conversion.kernels],
+    }
