@@ -1,7 +1,8 @@
 """TLX, Triton's low-level language extensions, on an unmodified Triton wheel.
 
-Names and meanings are those of Meta's ``triton.language.extra.tlx``. Kernels are decorated with ``tlx.jit`` and launched
-as any Triton kernel. ``tlx.compile`` compiles without a GPU; ``tlx.sim`` runs kernels on the CPU and finds races.
+Names and meanings are those of Meta's ``triton.language.extra.tlx``. Kernels are decorated with ``tlx.jit`` and
+launched as any Triton kernel. ``tlx.compile`` compiles without a GPU; ``tlx.sim`` runs kernels on the CPU and finds
+races.
 """
 
 from __future__ import annotations

@@ -12,20 +12,20 @@ from .types import mbarrier
 def alloc_barriers(num_barriers: int, arrive_count: int = 1, _semantic: Any = None) -> mbarrier:
     """``num_barriers`` mbarriers in shared memory, each expecting ``arrive_count`` arrivals per phase.
 
-    They are initialised at this point of the program. A barrier starts in phase 0, so ``barrier_wait(bar, 1)`` passes at
-    once and ``barrier_wait(bar, 0)`` waits for the first completion.
+    They are initialised at this point of the program. A barrier starts in phase 0, so ``barrier_wait(bar, 1)`` passes
+    at once and ``barrier_wait(bar, 0)`` waits for the first completion.
     """
-    return _semantic.mbarrier_alloc(constant(num_barriers, "num_barriers"), constant(arrive_count, "arrive_count"), False)  # type: ignore[no-any-return]
+    count, arrivals = constant(num_barriers, "num_barriers"), constant(arrive_count, "arrive_count")
+    return _semantic.mbarrier_alloc(count, arrivals, False)  # type: ignore[no-any-return]
 
 
 @builtin
-def alloc_warp_barrier(
-    num_barriers: int, num_warps: int = 1, num_arrivals: int = 1, _semantic: Any = None
-) -> mbarrier:
-    """Like ``alloc_barriers``, but every thread of an arriving task counts: 32 x ``num_warps`` x ``num_arrivals`` a phase.
+def alloc_warp_barrier(num_barriers: int, num_warps: int = 1, num_arrivals: int = 1, _semantic: Any = None) -> mbarrier:
+    """Like ``alloc_barriers``, but every thread of an arriving task counts: 32 x ``num_warps`` x ``num_arrivals`` a
+    phase.
 
-    A task must arrive with all its threads, so ``num_warps`` is that of the arriving task and ``num_arrivals`` the number
-    of tasks.
+    A task must arrive with all its threads, so ``num_warps`` is that of the arriving task and ``num_arrivals`` the
+    number of tasks.
     """
     threads = 32 * constant(num_warps, "num_warps") * constant(num_arrivals, "num_arrivals")
     return _semantic.mbarrier_alloc(constant(num_barriers, "num_barriers"), threads, True)  # type: ignore[no-any-return]
@@ -35,7 +35,8 @@ def alloc_warp_barrier(
 def barrier_expect_bytes(bar: mbarrier, size: int, pred: Any = None, _semantic: Any = None) -> None:
     """``mbarrier.arrive.expect_tx``: announces ``size`` bytes of asynchronous copies *and* arrives once.
 
-    A barrier with ``arrive_count=1`` therefore takes exactly one call per phase, with the sum of all copies bound to it.
+    A barrier with ``arrive_count=1`` therefore takes exactly one call per phase, with the sum of all copies bound to
+    it.
 
     Args:
         bar: one barrier, ``bars[slot]``.
@@ -63,8 +64,8 @@ def barrier_arrive(
 ) -> None:
     """All warps of the task meet, then one thread arrives ``arrive_count`` times.
 
-    The number of arrivals is therefore counted in tasks. On a barrier of ``alloc_warp_barrier`` the task arrives with all
-    its threads.
+    The number of arrivals is therefore counted in tasks. On a barrier of ``alloc_warp_barrier`` the task arrives with
+    all its threads.
 
     Args:
         bar: one barrier, ``bars[slot]``.
@@ -90,5 +91,7 @@ def named_barrier_wait(bar: int, arrive_count: int, _semantic: Any = None, _gene
 
 @builtin
 def named_barrier_arrive(bar: int, arrive_count: int, _semantic: Any = None, _generator: Any = None) -> None:
-    """``bar.arrive``: takes part in hardware barrier ``bar`` without blocking. Arguments as for ``named_barrier_wait``."""
+    """``bar.arrive``: takes part in hardware barrier ``bar`` without blocking. Arguments as for
+    ``named_barrier_wait``.
+    """
     _semantic.named_barrier("arrive", constant(bar, "bar"), constant(arrive_count, "arrive_count"), _generator)

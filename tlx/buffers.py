@@ -25,7 +25,8 @@ def local_alloc(
         dtype: element type.
         num: number of tiles, a compile-time constant of at least 1.
         storage: only ``storage_kind.smem``.
-        reuse: a buffer whose memory this one takes over from its first byte on; it must be large enough, and ordering the
+        reuse: a buffer whose memory this one takes over from its first byte on; it must be large enough, and ordering
+        the
             accesses is the author's business.
         layout: not supported; tiles of two or more dimensions get the swizzled layout that TMA and wgmma read.
 
@@ -55,7 +56,9 @@ def local_view(buf: _SharedValue, idx: Any, _semantic: Any = None) -> Any:
 
 @builtin
 def local_slice(buf: buffered_tensor, offset: Any, shape: Any, _semantic: Any = None) -> buffered_tensor:
-    """The part of a view that starts at ``offset`` and has ``shape``; both constant, in elements, one entry per dimension."""
+    """The part of a view that starts at ``offset`` and has ``shape``; both constant, in elements, one entry per
+    dimension.
+    """
     start = [constant(x, "offset of local_slice") for x in unwrap(offset)]
     size = [constant(x, "shape of local_slice") for x in unwrap(shape)]
     return _semantic.shared_slice(buf, start, size)  # type: ignore[no-any-return]

@@ -16,7 +16,9 @@ class TLXError(ValueError):
 
 
 def unwrap(value: Any) -> Any:
-    """The Python value behind a ``tl.constexpr``, one level deep; lists, tuples and ``tl.tuple`` become lists of them."""
+    """The Python value behind a ``tl.constexpr``, one level deep; lists, tuples and ``tl.tuple`` become lists of
+    them.
+    """
     value = _unwrap_if_constexpr(value)
     if isinstance(value, (list, tuple)) or type(value).__name__ == "tuple":
         return [_unwrap_if_constexpr(item) for item in value]

@@ -126,7 +126,9 @@ def async_descriptor_store(
 
 @builtin
 def async_descriptor_store_wait(pendings: int, _semantic: Any = None) -> None:
-    """Waits until at most ``pendings`` stores of this task still read their source; it says nothing about visibility."""
+    """Waits until at most ``pendings`` stores of this task still read their source; it says nothing about
+    visibility.
+    """
     _semantic.tma_store_wait(constant(pendings, "pendings"))
 
 

@@ -26,7 +26,8 @@ def async_dot(
 ) -> Any:
     """Issues ``acc + A @ B`` on the tensor cores and returns without waiting: wgmma fence, products, one commit group.
 
-    The result may be read only after an ``async_dot_wait`` that threads it. ``A`` and ``B`` may be overwritten only then.
+    The result may be read only after an ``async_dot_wait`` that threads it. ``A`` and ``B`` may be overwritten only
+    then.
 
     Args:
         A: view in shared memory, or a tensor, of shape [M, K]; M is a multiple of 64.

@@ -67,8 +67,9 @@ def async_task(
 ) -> TaskSpec:
     """``with tlx.async_task(...):`` is one role inside ``async_tasks``.
 
-    Exactly one task of a region is ``async_task("default")``: it runs on the kernel's own ``num_warps`` warps. Every other
-    task brings ``num_warps`` warps of its own, ``replicate`` times; ``async_task_replica_id()`` tells the copies apart.
+    Exactly one task of a region is ``async_task("default")``: it runs on the kernel's own ``num_warps`` warps. Every
+    other task brings ``num_warps`` warps of its own, ``replicate`` times; ``async_task_replica_id()`` tells the copies
+    apart.
 
     Args:
         num_warps: a power of two; a task that runs ``async_dot`` needs a multiple of 4.

@@ -1,7 +1,7 @@
 """The values a TLX kernel holds besides Triton's own: buffers, mbarriers and tokens.
 
-Field names follow Meta's TLX. A *buffer* is an array of ``num`` equal tiles in shared memory; a *view* is one tile, or a
-part of one, and has ``num == 0``.
+Field names follow Meta's TLX. A *buffer* is an array of ``num`` equal tiles in shared memory; a *view* is one tile, or
+a part of one, and has ``num == 0``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class storage_kind(enum.Enum):
 class _SharedType(base_type):  # type: ignore[misc]
     """Common part of the types of values that are one shared-memory descriptor in the IR.
 
-    ``alloc_shape`` is the shape of the allocation that the descriptor looks into, with the slot dimension if it has one.
+    ``alloc_shape`` is the shape of the allocation that the descriptor looks into, with the slot dimension if it has
+    one.
     """
 
     tag = "shared"
@@ -48,7 +49,7 @@ class _SharedType(base_type):  # type: ignore[misc]
         return (self.element_ty, tuple(self.shape), self.num, self.layout, tuple(self.alloc_shape))
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.key() == other.key()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.key() == other.key()
 
     def __hash__(self) -> int:
         return hash((type(self), str(self.key())))
@@ -223,7 +224,9 @@ class async_token_type(base_type):  # type: ignore[misc]
 
 
 class async_token(base_value):  # type: ignore[misc]
-    """Stands for an asynchronous copy. On NVIDIA order is kept by commit groups, so the token itself carries nothing."""
+    """Stands for an asynchronous copy. On NVIDIA order is kept by commit groups, so the token itself carries
+    nothing.
+    """
 
     def __init__(self) -> None:
         self.handle = None

@@ -1,4 +1,5 @@
-"""Public TLX names that exist, because every name in a kernel is looked up even on dead branches, but are not implemented.
+"""Public TLX names that exist, because every name in a kernel is looked up even on dead branches, but are not
+implemented.
 
 Reaching one raises a single clear error. A name moves out of these tables when its family's file implements it.
 """

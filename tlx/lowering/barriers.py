@@ -59,7 +59,9 @@ class BarrierSemantic(BlockSemantic):
         raw = self._single(bar, "barrier_wait").gluon()
         parity = unwrap(phase)
         if isinstance(parity, bool) or getattr(getattr(parity, "type", None), "scalar", None) == tl.int1:
-            raise TLXError("the phase of barrier_wait must be an integer, not a boolean: use a counter, or .to(tl.int32)")
+            raise TLXError(
+                "the phase of barrier_wait must be an integer, not a boolean: use a counter, or .to(tl.int32)"
+            )
         if isinstance(parity, int) and parity not in (0, 1):
             raise TLXError(f"the phase of barrier_wait is 0 or 1, not {parity}")
         parity = self.cast(self.to_tensor(parity), tl.int32)
@@ -93,9 +95,7 @@ class BarrierSemantic(BlockSemantic):
     def inline_statement(self, asm: str) -> None:
         """One instruction for its effect. The IR wants a result, so a zero is produced and dropped."""
         zero = "mov.u32 $0, 0;"
-        self.builder.create_inline_asm(
-            f"{asm} {zero}", "=r,~{memory}", [], [tl.int32.to_ir(self.builder)], False, 1
-        )
+        self.builder.create_inline_asm(f"{asm} {zero}", "=r,~{memory}", [], [tl.int32.to_ir(self.builder)], False, 1)
 
     def special_register(self, name: str, dtype: Any) -> Any:
         """The value of a PTX special register, read anew each time."""

@@ -139,7 +139,7 @@ class BlockSemantic(GluonSemantic):  # type: ignore[misc]
         """As in Triton. The pair must sit in one thread's registers, which most layouts do not give."""
         if len(a.shape) == 1:
             both = self.split(self.expand_dims(a, 0))
-            return tuple(self.unsplat(half) for half in both)  # type: ignore[return-value]
+            return self.unsplat(both[0]), self.unsplat(both[1])
         first, second = TritonSemantic.split(self, self._pairs_in_registers(a))
         return self._inferred(first), self._inferred(second)
 

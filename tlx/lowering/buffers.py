@@ -44,7 +44,7 @@ class BufferSemantic(BarrierSemantic):
 
     @staticmethod
     def _bytes(buf: buffered_tensor) -> int:
-        return math.prod(buf.type.full_shape) * int(buf.dtype.primitive_bitwidth) // 8
+        return int(math.prod(buf.type.full_shape) * buf.dtype.primitive_bitwidth // 8)
 
     def _view(self, raw: Any, dtype: Any) -> buffered_tensor:
         ty = buffered_tensor_type(dtype, list(raw.shape), 0, raw.layout, list(raw.type.alloc_shape))

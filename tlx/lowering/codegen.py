@@ -1,15 +1,15 @@
 """Triton's code generator with the two things it lacks: layouts that follow control flow, and tasks.
 
-A variable must leave a loop body or a branch in the layout in which it entered. So each loop and each ``if`` is generated
-once for nothing, to see in which layouts it leaves its variables; the entering values are converted to those, and the
-real bodies end in conversions that are no-ops in all but odd cases.
+A variable must leave a loop body or a branch in the layout in which it entered. So each loop and each ``if`` is
+generated once for nothing, to see in which layouts it leaves its variables; the entering values are converted to
+those, and the real bodies end in conversions that are no-ops in all but odd cases.
 """
 
 from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,6 +32,9 @@ def _is_block(value: Any) -> bool:
 class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
     """Generates one function."""
 
+    lscope: dict[str, Any]
+    local_defs: dict[str, Any]
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         context = self.caller_context
@@ -41,7 +44,6 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
         self.endings: dict[int, dict[str, Any]] = {}
         #: blocks of the enclosing task that the current one may not use
         self.out_of_reach: frozenset[str] = frozenset()
-        self.open_tasks: list[ast.With] = []
 
     # ---- layouts through control flow -------------------------------------------------------------------------------
 
@@ -49,19 +51,9 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
         """Stock, then the conversions this list has to end with."""
         super().visit_compound_statement(stmts)
         for name, layout in self.endings.get(id(stmts), {}).items():
-            value = self.lscope.get(name)
+            value: Any = self.lscope.get(name)
             if _is_block(value) and value.type.layout != layout and len(value.type.shape) == layout.rank:
                 self.set_value(name, self.semantic.to_layout(value, layout))
-
-    @contextmanager
-    def _ending(self, bodies: list[Any], layouts: dict[str, Any]) -> Iterator[None]:
-        for body in bodies:
-            self.endings[id(body)] = layouts
-        try:
-            yield
-        finally:
-            for body in bodies:
-                self.endings.pop(id(body), None)
 
     @contextmanager
     def _rehearsal(self) -> Iterator[None]:
@@ -86,70 +78,62 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
             CodeGenerator.visit_compound_statement(self, body)
             return self._blocks(self.lscope)
 
-    def _settle(self, node: ast.For | ast.While, carried: Callable[[], None]) -> None:
-        """Converts what enters the loop to the layouts in which it leaves its body, then generates the loop."""
-        entering = self._blocks(self.lscope)
+    def _leaving(self, node: ast.For | ast.While) -> dict[str, Any]:
         self.scf_stack.append(node)
-        leaving = self._rehearse(node.body)
+        layouts = self._rehearse(node.body)
         self.scf_stack.pop()
-        layouts = {}
-        for name, layout in entering.items():
-            wanted = leaving.get(name, layout)
-            layouts[name] = preferred(layout, wanted) if wanted.rank == layout.rank else layout
-            if layouts[name] != layout:
-                self.set_value(name, self.semantic.to_layout(self.lscope[name], layouts[name]))
-        with self._ending([node.body], layouts):
-            carried()
+        return layouts
 
-    def visit_For(self, node: ast.For) -> None:
-        """Stock, with settled layouts."""
-        iterator = self.visit(node.iter.func) if isinstance(node.iter, ast.Call) else None
-        if iterator is code_generator.language.static_range or not isinstance(node.target, ast.Name):
-            # Unrolled bodies carry nothing.
-            super().visit_For(node)
-            return
-        shadowed = self.lscope.get(node.target.id)
-        i32 = code_generator.language.int32
-        self.lscope[node.target.id] = self.semantic.tensor(self.builder.create_poison(i32.to_ir(self.builder)), i32)
-        try:
-            self._settle(node, lambda: self._restore_then(node.target.id, shadowed, lambda: CodeGenerator.visit_For(self, node)))
-        finally:
-            pass
-
-    def _restore_then(self, name: str, value: Any, then: Callable[[], None]) -> None:
-        if value is None:
-            self.lscope.pop(name, None)
-        else:
-            self.lscope[name] = value
-        then()
-
-    def visit_While(self, node: ast.While) -> None:
-        """Stock, with settled layouts."""
-        self._settle(node, lambda: CodeGenerator.visit_While(self, node))
-
-    def _settle_branches(self, cond: Any, node: ast.If, generate: Callable[[Any, ast.If], None]) -> None:
-        entering = self._blocks(self.lscope)
-        ends = [self._rehearse(node.body)]
-        if node.orelse:
-            ends.append(self._rehearse(node.orelse))
-        layouts = dict(entering)
+    @contextmanager
+    def _settled(self, bodies: list[list[ast.stmt]], *ends: dict[str, Any]) -> Iterator[None]:
+        """Converts the blocks in scope to the layouts that ``ends`` want for them, and lets ``bodies`` end in those."""
+        layouts = self._blocks(self.lscope)
         for end in ends:
             for name, layout in end.items():
                 known = layouts.get(name)
+                # A variable may change its rank where it is not carried; then the later one counts.
                 layouts[name] = layout if known is None or known.rank != layout.rank else preferred(known, layout)
-        for name, layout in entering.items():
-            if layouts[name] != layout:
+        for name, layout in self._blocks(self.lscope).items():
+            if layouts[name] != layout and layouts[name].rank == layout.rank:
                 self.set_value(name, self.semantic.to_layout(self.lscope[name], layouts[name]))
-        with self._ending([node.body, node.orelse], layouts):
-            generate(cond, node)
+        for body in bodies:
+            self.endings[id(body)] = layouts
+        try:
+            yield
+        finally:
+            for body in bodies:
+                self.endings.pop(id(body), None)
+
+    def visit_For(self, node: ast.For) -> None:
+        """Stock, with settled layouts."""
+        called = self.visit(node.iter.func) if isinstance(node.iter, ast.Call) else None
+        if called is code_generator.language.static_range or not isinstance(node.target, ast.Name):
+            # An unrolled body carries nothing from turn to turn.
+            super().visit_For(node)
+            return
+        # The rehearsal needs some value of the induction variable.
+        name, scope = node.target.id, self.lscope.copy()
+        i32 = code_generator.language.int32
+        self.lscope[name] = self.semantic.tensor(self.builder.create_poison(i32.to_ir(self.builder)), i32)
+        layouts = self._leaving(node)
+        self.lscope = scope
+        with self._settled([node.body], layouts):
+            super().visit_For(node)
+
+    def visit_While(self, node: ast.While) -> None:
+        """Stock, with settled layouts."""
+        with self._settled([node.body], self._leaving(node)):
+            super().visit_While(node)
 
     def visit_if_scf(self, cond: Any, node: ast.If) -> None:
         """Stock, with settled layouts."""
-        self._settle_branches(cond, node, super().visit_if_scf)
+        ends = [self._rehearse(body) for body in (node.body, node.orelse) if body]
+        with self._settled([node.body, node.orelse], *ends):
+            super().visit_if_scf(cond, node)
 
     def visit_if_top_level(self, cond: Any, node: ast.If) -> None:
         """Stock; a branch that returns cannot be rehearsed, so what both leave behind ends as it entered."""
-        with self._ending([node.body, node.orelse], self._blocks(self.lscope)):
+        with self._settled([node.body, node.orelse]):
             super().visit_if_top_level(cond, node)
 
     # ---- tasks ------------------------------------------------------------------------------------------------------
@@ -202,9 +186,7 @@ def _rebound(function: Any) -> Any:
         "CodeGenerator": TLXCodeGenerator,
         "str_to_ty": lambda name, const: adopt_type(str_to_ty(name, const)),
     }
-    twin = types.FunctionType(
-        function.__code__, world, function.__name__, function.__defaults__, function.__closure__
-    )
+    twin = types.FunctionType(function.__code__, world, function.__name__, function.__defaults__, function.__closure__)
     twin.__kwdefaults__ = function.__kwdefaults__
     return twin
 

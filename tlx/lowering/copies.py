@@ -55,7 +55,9 @@ class CopySemantic(BufferSemantic):
         return tl.tuple([self.cast(self.to_tensor(value), tl.int32) for value in values])
 
     def _matched(self, desc: Any, tile: buffered_tensor, what: str) -> Any:
-        """The tile as the descriptor's copy needs it: the same block, and the layout that the descriptor was made for."""
+        """The tile as the descriptor's copy needs it: the same block, and the layout that the descriptor was made
+        for.
+        """
         if not isinstance(desc, TensorDescriptor):
             raise TLXError(f"{what} takes a tensor descriptor, not {desc!r}")
         block = [unwrap(extent) for extent in desc.block_shape]

@@ -20,6 +20,8 @@ COUNTED = ("HGMMA", "IGMMA", "QGMMA", "UTMALDG", "UTMASTG", "SYNCS", "USETMAXREG
 #: opcodes that are a product of a whole warp group, by operand kind
 WARPGROUP_PRODUCTS = ("HGMMA", "QGMMA", "IGMMA")
 
+#: from accumulator #mma to operand A over #mma
+_STAYS = re.compile(r", (#mma\w*)> -> tensor<\S+, #ttg\.dot_op<\{opIdx = 0, parent = \1,")
 _NOTE = re.compile(r"\(C(\d+)\)")
 
 
@@ -108,7 +110,11 @@ def assemble(ptx: str, arch: int) -> AssemblerLog:
 
 
 def dot_loop_conversions(ttgir: str) -> tuple[str, ...]:
-    """The ``ttg.convert_layout`` lines inside innermost loops that hold a warp-group product, in text order."""
+    """The ``ttg.convert_layout`` lines inside innermost loops that hold a warp-group product, in text order.
+
+    A product's result that becomes the register operand of the next one stays in its registers, so the conversion from
+    an accumulator layout to the operand layout of the same accumulator is not listed.
+    """
     open_loops: list[tuple[int, int]] = []  # (depth of braces before the loop, first line)
     lines = ttgir.splitlines()
     spans: list[tuple[int, int]] = []
@@ -128,7 +134,7 @@ def dot_loop_conversions(ttgir: str) -> tuple[str, ...]:
         dots = {n for n in inside if re.search(r"warp_group_dot\b", lines[n])}
         if dots - covered:
             covered |= dots
-            found |= {n for n in inside if "ttg.convert_layout" in lines[n]}
+            found |= {n for n in inside if "ttg.convert_layout" in lines[n] and not _STAYS.search(lines[n])}
     return tuple(lines[n].strip() for n in sorted(found))
 
 

@@ -53,7 +53,9 @@ def jit(
     debug: bool | None = None,
     noinline: bool | None = None,
 ) -> Any:
-    """Compiles a kernel that may use ``tlx``. Takes the options of ``triton.jit`` and works under the same decorators."""
+    """Compiles a kernel that may use ``tlx``. Takes the options of ``triton.jit`` and works under the same
+    decorators.
+    """
 
     def decorate(function: Callable[..., Any]) -> TLXJITFunction:
         return TLXJITFunction(

@@ -24,7 +24,9 @@ _INT8_WIDTHS = (8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208
 
 @lru_cache(maxsize=4096)
 def _blocked(shape: tuple[int, ...], num_warps: int) -> Any:
-    """One element per thread, threads dealt along the last dimension first: what Triton's own conversion starts from."""
+    """One element per thread, threads dealt along the last dimension first: what Triton's own conversion starts
+    from.
+    """
     rank = len(shape)
     lanes, warps = [1] * rank, [1] * rank
     free_lanes, free_warps = THREADS_PER_WARP, num_warps
@@ -94,6 +96,4 @@ def wgmma_layout(m: int, n: int, dtype: Any, num_warps: int) -> Any:
     if not width:
         raise TLXError(f"async_dot cannot split N = {n} into wgmma instructions of {dtype} over {num_warps} warps")
     bits = dtype.primitive_bitwidth
-    return NVMMADistributedLayout(
-        version=[3, 0], warps_per_cta=[rows, columns], instr_shape=[16, width, 256 // bits]
-    )
+    return NVMMADistributedLayout(version=[3, 0], warps_per_cta=[rows, columns], instr_shape=[16, width, 256 // bits])

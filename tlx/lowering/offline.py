@@ -69,7 +69,8 @@ def compile(
         num_warps: warps of the default task.
         num_stages: only used by plain Triton kernels.
         target: ``"sm_90"`` and the like.
-        divisible_by_16: names of run-time parameters whose value (address, for pointers) is a multiple of 16; by default
+        divisible_by_16: names of run-time parameters whose value (address, for pointers) is a multiple of 16; by
+        default
             all pointers.
         options: further back-end options.
 
@@ -77,7 +78,7 @@ def compile(
         TLXError: a parameter without a type or value, an unknown name, an unknown target.
         triton.CompilationError: the kernel itself is wrong.
     """
-    while not hasattr(kernel, "arg_names") or hasattr(kernel, "fn") and hasattr(kernel.fn, "arg_names"):
+    while not hasattr(kernel, "arg_names") or (hasattr(kernel, "fn") and hasattr(kernel.fn, "arg_names")):
         kernel = kernel.fn
     values = {p.name: p.default for p in kernel.params if p.is_constexpr and p.has_default} | dict(constexprs or {})
     unknown = (set(signature) | set(values)) - set(kernel.arg_names)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import triton.language as tl
+from triton.experimental.gluon.language._layouts import NVMMASharedLayout
 from triton.experimental.gluon.language._semantic import GluonCallerContext
 from triton.experimental.gluon.language.nvidia.hopper.tma import make_tensor_descriptor
-from triton.experimental.gluon.language._layouts import NVMMASharedLayout
-import triton.language as tl
 
 from ..builtin import TLXError, unwrap
 from .descriptors import adopt

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 #: registers of one SM, and warps per register allocation unit
 SM_REGISTERS = 65536
 WARP_GROUP = 4
-#: the least that setmaxnreg can leave a warp
+#: what setmaxnreg can leave a thread, and what a thread can address
 LEAST_REGISTERS = 24
+MOST_REGISTERS = 256
 #: partitions for which hardware barriers are left: 16 less the default task's and the worker loop's
 MOST_PARTITIONS = 14
 
@@ -39,6 +40,8 @@ class Role:
     spec: TaskSpec
     replica: int
     warps: int
+    #: registers per thread; None leaves the split to the compiler
+    registers: int | None = None
 
 
 def generate_region(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -> None:
@@ -51,7 +54,7 @@ def generate_region(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -
         raise gen.error(node, "async_tasks cannot be nested")
     _no_return(gen, node)
     default, workers = _roles(gen, node)
-    _check_registers(gen, node, default, workers)
+    workers = _share_registers(gen, node, default, workers)
     if len(workers) > MOST_PARTITIONS:
         raise gen.error(node, f"{len(workers)} partitions: hardware barriers are left for {MOST_PARTITIONS}")
 
@@ -111,24 +114,40 @@ def _roles(gen: TLXCodeGenerator, node: ast.With) -> tuple[Role, list[Role]]:
     return default, workers
 
 
-def _check_registers(gen: TLXCodeGenerator, node: ast.With, default: Role, workers: list[Role]) -> None:
-    asked = [role for role in workers if role.spec.registers is not None]
+def _share_registers(gen: TLXCodeGenerator, node: ast.With, default: Role, workers: list[Role]) -> list[Role]:
+    """The workers with their registers: what they ask for, and for copies of the default task an equal share of the
+    rest.
+    """
+    asking = [role for role in workers if not role.spec.is_default]
+    asked = [role for role in asking if role.spec.registers is not None]
     if not asked:
-        return
-    if len(asked) != len(workers):
-        silent = next(role for role in workers if role.spec.registers is None)
+        return workers
+    if len(asked) != len(asking):
+        silent = next(role for role in asking if role.spec.registers is None)
         raise gen.error(silent.node, "either all non-default tasks say how many registers they take, or none does")
-    taken = sum(32 * role.warps * (role.spec.registers or 0) for role in workers)
-    # The compiler fills up to whole warp groups with idle warps at the least allocation.
-    idle = -sum(role.warps for role in workers) % WARP_GROUP
-    taken += 32 * idle * LEAST_REGISTERS
-    need = taken + 32 * default.warps * LEAST_REGISTERS
-    if need > SM_REGISTERS:
+    # The compiler fills up to whole warp groups with idle warps, and hands out what a uniform launch would have had.
+    workers_warps = sum(role.warps for role in workers)
+    threads = 32 * (default.warps + workers_warps + -workers_warps % WARP_GROUP)
+    pool = SM_REGISTERS // threads // 8 * 8 * threads
+    taken = _taken(asked)
+    sharing = 32 * default.warps * default.spec.replicate
+    share = (pool - taken) // sharing // 8 * 8
+    if share < LEAST_REGISTERS:
         raise gen.error(
             node,
-            f"the tasks ask for {taken} registers and the default task needs at least {32 * default.warps * LEAST_REGISTERS}"
-            f" more, but a multiprocessor has {SM_REGISTERS}",
+            f"the tasks ask for {taken} registers; of the {pool} that {threads} threads can have, that leaves the "
+            f"default task {max(0, pool - taken) // sharing} per thread, and it needs at least {LEAST_REGISTERS}",
         )
+    return [replace(role, registers=role.spec.registers or min(share, MOST_REGISTERS)) for role in workers]
+
+
+def _taken(roles: list[Role]) -> int:
+    """Registers of all ``roles``: warps are packed into groups largest task first, and a group has one budget."""
+    per_warp = [
+        role.spec.registers or 0 for role in sorted(roles, key=lambda role: -role.warps) for _ in range(role.warps)
+    ]
+    groups = [per_warp[start : start + WARP_GROUP] for start in range(0, len(per_warp), WARP_GROUP)]
+    return sum(32 * WARP_GROUP * max(group) for group in groups)
 
 
 def _captures(gen: TLXCodeGenerator, workers: list[Role]) -> tuple[list[str], frozenset[str]]:
@@ -172,8 +191,8 @@ def _specialize(gen: TLXCodeGenerator, default: Role, workers: list[Role]) -> No
     handles = flatten_values_to_ir(values)
 
     op = versions.warp_specialize(builder, handles, [role.warps for role in workers])
-    if workers[0].spec.registers is not None:
-        op.set_requested_registers([role.spec.registers for role in workers])
+    if workers[0].registers is not None:
+        op.set_requested_registers([role.registers for role in workers])
 
     builder.create_block_with_parent(op.get_default_region(), [])
     gen.lscope, gen.local_defs = outer.copy(), {}
@@ -191,6 +210,6 @@ def _specialize(gen: TLXCodeGenerator, default: Role, workers: list[Role]) -> No
         inner = unflatten_ir_values(arguments, [value.type for value in values])
         gen.lscope, gen.local_defs = {**kept, **dict(zip(names, inner, strict=True))}, {}
         gen.out_of_reach = blocks
-        _body(gen, replace(role), len(workers))
+        _body(gen, role, len(workers))
         builder.create_warp_return()
     builder.set_insertion_point_after(op.get_operation())

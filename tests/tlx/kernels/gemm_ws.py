@@ -1,4 +1,6 @@
-"""A warp-specialized matrix product as a TLX author writes it: one producer, two consumer groups, rings between them."""
+"""A warp-specialized matrix product as a TLX author writes it: one producer, two consumer groups, rings between
+them.
+"""
 
 import triton
 import triton.language as tl
@@ -38,7 +40,7 @@ def gemm_ws(
         # Producer: keeps the rings filled.
         with tlx.async_task("default"):
             pid_m, pid_n = tile_of_program(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)
-            for k in range(0, tl.cdiv(K, BLOCK_K)):
+            for k in range(tl.cdiv(K, BLOCK_K)):
                 slot = k % STAGES
                 phase = (k // STAGES) & 1
                 tlx.barrier_wait(empty[slot], phase ^ 1)
@@ -54,7 +56,7 @@ def gemm_ws(
             half: tl.constexpr = tlx.async_task_replica_id()
             pid_m, pid_n = tile_of_program(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)
             acc = tl.zeros((HALF_M, BLOCK_N), dtype=tl.float32)
-            for k in range(0, tl.cdiv(K, BLOCK_K)):
+            for k in range(tl.cdiv(K, BLOCK_K)):
                 slot = k % STAGES
                 phase = (k // STAGES) & 1
                 tlx.barrier_wait(full[slot], phase)
