@@ -1,1 +1,28 @@
-"""."""
+"""A CPU simulator for Triton and TLX kernels: it computes what they compute and finds races and deadlocks.
+
+report = tlx.sim.run(kernel, grid, (a_desc, b_desc, c, M, N, K), dict(BLOCK_M=64, STAGES=3), schedule=7)
+report.raise_for_findings()
+"""
+
+from __future__ import annotations
+
+from .findings import KINDS, Finding
+from .report import FindingsError, Report, SimulationError
+from .run import run
+from .schedules import Schedule, Seeded
+from .sites import Site
+from .tensors import SimTensor, tensor
+
+__all__ = [
+    "KINDS",
+    "Finding",
+    "FindingsError",
+    "Report",
+    "Schedule",
+    "Seeded",
+    "SimTensor",
+    "SimulationError",
+    "Site",
+    "run",
+    "tensor",
+]

@@ -1,0 +1,176 @@
+"""Global memory as a kernel sees it: the tensors of the launch, and nothing else.
+
+Every access is checked against their address ranges; what falls outside is a finding, reads zero and writes nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .dtypes import FLOAT64, numpy_dtype
+from .tensors import Allocation
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A TMA descriptor: where the tensor is, its extents and strides in elements, and the box that one copy moves."""
+
+    address: int
+    dtype: Any
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    block: tuple[int, ...]
+    #: what lies outside reads as NaN instead of 0
+    pad_nan: bool
+    round_tf32: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a whole box: what a copy counts, in bounds or not."""
+        return int(np.prod(self.block)) * int(numpy_dtype(self.dtype).itemsize)
+
+
+class GlobalMemory:
+    """Address ranges of one launch."""
+
+    def __init__(self, allocations: Iterable[Allocation], lift: bool, complain: Callable[[str], None]) -> None:
+        self.allocations = sorted(set(allocations), key=lambda a: a.start)
+        self.starts = [a.start for a in self.allocations]
+        self.lift = lift
+        #: told about accesses outside every range
+        self.complain = complain
+        for allocation in self.allocations:
+            allocation.lifted.clear()
+
+    def find(self, address: int) -> Allocation | None:
+        """The allocation that contains ``address``."""
+        index = bisect_right(self.starts, address) - 1
+        if index >= 0 and address < self.allocations[index].stop:
+            return self.allocations[index]
+        return None
+
+    def _elements(self, allocation: Allocation, dtype: np.dtype, floating: bool) -> np.ndarray:
+        return allocation.lift(dtype) if self.lift and floating else allocation.elements(dtype)
+
+    def gather(self, addresses: np.ndarray, mask: np.ndarray | None, dtype: Any, what: str) -> list[Any]:
+        """Splits addresses by allocation: [(elements, flat positions, indices into the elements)]."""
+        itemsize = numpy_dtype(dtype).itemsize
+        flat = addresses.ravel()
+        positions = np.arange(flat.size) if mask is None else np.flatnonzero(mask.ravel())
+        if positions.size == 0:
+            return []
+        wanted = flat if mask is None else flat[positions]
+        first, last = int(wanted.min()), int(wanted.max())
+        allocation = self.find(first)
+        if allocation is not None and last + itemsize <= allocation.stop:
+            return [self._part(allocation, dtype, positions, wanted)]
+        return self._gather_scattered(positions, wanted, dtype, what)
+
+    def _part(self, allocation: Allocation, dtype: Any, positions: np.ndarray, wanted: np.ndarray) -> Any:
+        kind = numpy_dtype(dtype)
+        offsets = (wanted - np.uint64(allocation.start)).astype(np.int64)
+        indices, rest = np.divmod(offsets, kind.itemsize)
+        if rest.any():
+            self.complain(
+                f"address {int(wanted[np.flatnonzero(rest)[0]]):#x} is not a multiple of {kind.itemsize} bytes"
+            )
+        return self._elements(allocation, kind, dtype.scalar.is_floating()), positions, indices
+
+    def _gather_scattered(self, positions: np.ndarray, wanted: np.ndarray, dtype: Any, what: str) -> list[Any]:
+        itemsize = numpy_dtype(dtype).itemsize
+        parts = []
+        left = np.ones(wanted.size, bool)
+        for allocation in self.allocations:
+            inside = (wanted >= np.uint64(allocation.start)) & (
+                wanted + np.uint64(itemsize) <= np.uint64(allocation.stop)
+            )
+            if inside.any():
+                parts.append(self._part(allocation, dtype, positions[inside], wanted[inside]))
+                left &= ~inside
+        if left.any():
+            self.complain(self._outside(what, int(left.sum()), int(wanted[np.flatnonzero(left)[0]])))
+        return parts
+
+    def _outside(self, what: str, count: int, address: int) -> str:
+        index = bisect_right(self.starts, address) - 1
+        if index >= 0:
+            past = address - self.allocations[index].stop
+            near = f"{past} bytes past the end of the tensor before it"
+        else:
+            near = "before every tensor"
+        return f"{what} of {count} elements outside every tensor of the launch, the first {near}"
+
+    def load(self, addresses: np.ndarray, mask: np.ndarray | None, other: np.ndarray | None, dtype: Any) -> np.ndarray:
+        """Values at ``addresses``; masked elements get ``other``, or 0."""
+        kind = FLOAT64 if self.lift and dtype.scalar.is_floating() else numpy_dtype(dtype)
+        out = (
+            np.zeros(addresses.size, kind)
+            if other is None
+            else np.broadcast_to(other, addresses.shape).astype(kind).ravel()
+        )
+        for elements, positions, indices in self.gather(addresses, mask, dtype, "load"):
+            out[positions] = elements[indices]
+        return out.reshape(addresses.shape)
+
+    def store(self, addresses: np.ndarray, values: np.ndarray, mask: np.ndarray | None, dtype: Any) -> None:
+        """Writes ``values`` where the mask allows."""
+        flat = np.broadcast_to(values, addresses.shape).ravel()
+        for elements, positions, indices in self.gather(addresses, mask, dtype, "store"):
+            elements[indices] = flat[positions]
+
+    def update(
+        self, addresses: np.ndarray, mask: np.ndarray | None, dtype: Any, change: Callable[[Any, int], Any]
+    ) -> np.ndarray:
+        """Atomics: applies ``change(old value, position)`` element by element and returns the old values."""
+        kind = FLOAT64 if self.lift and dtype.scalar.is_floating() else numpy_dtype(dtype)
+        out = np.zeros(addresses.size, kind)
+        for elements, positions, indices in self.gather(addresses, mask, dtype, "atomic"):
+            for position, index in zip(positions.tolist(), indices.tolist(), strict=True):
+                out[position] = elements[index]
+                elements[index] = change(elements[index], position)
+        return out.reshape(addresses.shape)
+
+    def _window(
+        self, desc: Descriptor, offsets: tuple[int, ...], what: str
+    ) -> tuple[np.ndarray, tuple[slice, ...]] | None:
+        """The part of a box that lies inside the tensor, and where in the box it belongs."""
+        inside, extents, start = [], [], 0
+        for offset, box, extent, stride in zip(offsets, desc.block, desc.shape, desc.strides, strict=True):
+            low, high = max(offset, 0), min(offset + box, extent)
+            if low >= high:
+                return None
+            inside.append(slice(low - offset, high - offset))
+            extents.append(high - low)
+            start += low * stride
+        kind = numpy_dtype(desc.dtype)
+        allocation = self.find(desc.address)
+        last = start + sum((n - 1) * s for n, s in zip(extents, desc.strides, strict=True))
+        if allocation is None or desc.address + (last + 1) * kind.itemsize > allocation.stop:
+            self.complain(f"{what} at offsets {list(offsets)}: the descriptor reaches past the end of its tensor")
+            return None
+        elements = self._elements(allocation, kind, desc.dtype.is_floating())
+        first = (desc.address - allocation.start) // kind.itemsize + start
+        steps = tuple(stride * elements.itemsize for stride in desc.strides)
+        return np.lib.stride_tricks.as_strided(elements[first:], extents, steps), tuple(inside)
+
+    def load_box(self, desc: Descriptor, offsets: tuple[int, ...]) -> np.ndarray:
+        """A whole box; what lies outside the tensor is 0, or NaN if the descriptor says so."""
+        kind = FLOAT64 if self.lift and desc.dtype.is_floating() else numpy_dtype(desc.dtype)
+        box = np.full(desc.block, np.nan, kind) if desc.pad_nan else np.zeros(desc.block, kind)
+        window = self._window(desc, offsets, "descriptor load")
+        if window is not None:
+            values, inside = window
+            box[inside] = values
+        return box
+
+    def store_box(self, desc: Descriptor, offsets: tuple[int, ...], values: np.ndarray) -> None:
+        """Writes the part of a box that lies inside the tensor."""
+        window = self._window(desc, offsets, "descriptor store")
+        if window is not None:
+            target, inside = window
+            target[...] = values.reshape(desc.block)[inside]

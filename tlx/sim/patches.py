@@ -1,0 +1,145 @@
+"""What is replaced in Triton and tlx while a simulation runs, and put back afterwards.
+
+The list is made once per process; installing it is a few hundred attribute writes. Triton's own interpreter knows most of
+it, so it is asked for its patches with a scope that only takes notes; ours come after and win.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+import triton.language as tl
+from triton.runtime import interpreter as stock
+from triton.runtime import jit
+
+import tlx
+
+from . import reductions
+from .interpreter import INTERPRETER, SEMANTIC, bound, sim_range, static_range
+from .report import SimulationError
+from .scalars import operators
+from .sites import here
+from .unwrap import plain
+from .values import Scalar, value
+
+_MISSING = object()
+
+
+class _Notes:
+    """Stands in for Triton's patch scope and writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.changes: list[tuple[Any, str, Any]] = []
+
+    def set_attr(self, obj: Any, name: str, new: Any) -> None:
+        self.changes.append((obj, name, new))
+
+
+def _builtins(owner: Any) -> Iterator[tuple[Any, str, Any]]:
+    for name, member in inspect.getmembers(owner):
+        if isinstance(member, FunctionType) and tl.core.is_builtin(member):
+            yield owner, name, bound(member)
+
+
+def _truth(self: Any) -> bool:
+    handle = self.handle
+    if type(handle) is Scalar:
+        return bool(handle.value)
+    data = handle.data
+    if data.size != 1:
+        raise SimulationError("a block of values has no single truth value; use & and |", here())
+    return bool(data.item())
+
+
+def _index(self: Any) -> int:
+    handle = self.handle
+    return int(handle.value if type(handle) is Scalar else handle.data.item())
+
+
+def _static_assert(cond: Any, msg: Any = "", _semantic: Any = None) -> None:
+    if not plain(cond):
+        raise SimulationError(f"static_assert failed: {plain(msg)}", here())
+
+
+def _call_jit(self: Any, *args: Any, **kwargs: Any) -> Any:
+    return INTERPRETER.call(self, *args, **kwargs)
+
+
+def _call_constexpr_function(self: Any, *args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
+    return self.fn(*map(plain, args), **{name: plain(arg) for name, arg in kwargs.items()})
+
+
+def _collect() -> list[tuple[Any, str, Any]]:
+    notes = _Notes()
+    stock._patch_lang_tensor(tl.tensor, notes)
+    for module in (tl, tl.core):
+        stock._patch_lang_core(module, notes)
+    changes = [change for change in notes.changes if change[0] is not stock]
+    owners = [tl, tl.core, tl.math, tl.tensor, tl.core.tensor_descriptor_base, tl.core.tensor_descriptor, tlx]
+    replaced = {(id(obj), name) for obj, name, _ in changes}
+    for owner in owners:
+        changes += [change for change in _builtins(owner) if (id(owner), change[1]) not in replaced]
+    slow = {name: getattr(tl.tensor, name) for name in dir(tl.tensor) if tl.core.is_builtin(getattr(tl.tensor, name))}
+    fast = operators(lambda name: bound(slow[name]) if name in slow else _unsupported(name))
+    changes += [(tl.tensor, name, method) for name, method in fast.items() if name in slow]
+    changes += [
+        (tl.tensor, "__bool__", _truth),
+        (tl.tensor, "__index__", _index),
+        (tl.tensor, "__int__", _index),
+        (jit.JITFunction, "__call__", _call_jit),
+        (jit.ConstexprFunction, "__call__", _call_constexpr_function),
+        (stock, "TensorHandle", value),
+        (stock, "_get_np_dtype", SEMANTIC.builder.kind),
+        (stock, "_validate_np_data_size", lambda data, dtype: True),
+    ]
+    for module in (tl, tl.core):
+        changes += [
+            (module, "range", sim_range),
+            (module, "static_range", static_range),
+            (module, "static_assert", _static_assert),
+            (module, "reduce", reductions.reduce),
+            (module, "associative_scan", reductions.scan),
+        ]
+    return changes
+
+
+def _unsupported(name: str) -> Any:
+    def refuse(*args: Any) -> Any:
+        raise SimulationError(f"tensors have no {name}", here())
+
+    return refuse
+
+
+class _Patches:
+    changes: list[tuple[Any, str, Any]] | None = None
+    depth = 0
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """Triton and tlx compute on numpy values inside; may be nested."""
+    _Patches.depth += 1
+    try:
+        if _Patches.depth > 1:
+            yield
+            return
+        if _Patches.changes is None:
+            _Patches.changes = _collect()
+        saved = []
+        try:
+            for obj, name, new in _Patches.changes:
+                saved.append((obj, name, obj.__dict__.get(name, _MISSING)))
+                setattr(obj, name, new)
+            yield
+        finally:
+            for obj, name, old in reversed(saved):
+                if old is _MISSING:
+                    delattr(obj, name)
+                else:
+                    setattr(obj, name, old)
+    finally:
+        _Patches.depth -= 1

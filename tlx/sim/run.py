@@ -1,0 +1,248 @@
+"""Runs a kernel on the CPU: arguments in, findings out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from itertools import islice, product
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime.jit import JITFunction
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from .cta import Cta, Findings
+from .dtypes import triton_dtype
+from .findings import GlobalOutOfBounds
+from .interpreter import INTERPRETER, SEMANTIC, Program
+from .memory import GlobalMemory
+from .patches import installed
+from .report import Report, SimulationError
+from .scheduler import Agent, Halt, Scheduler
+from .schedules import Picker, Schedule, picker
+from .sites import here
+from .tensors import Allocation, SimTensor, is_tensor, tensor
+from .values import Value, scalar_tensor
+
+#: launch options that change nothing here
+_OPTIONS = frozenset(
+    "num_warps num_stages num_ctas maxnreg ctas_per_cga enable_fp_fusion launch_cooperative_grid launch_pdl "
+    "debug sanitize_overflow warmup stream".split()
+)
+
+
+def unwrap_kernel(kernel: Any) -> JITFunction:
+    """The jit function inside autotune, heuristics and the like.
+
+    Raises:
+        TypeError: there is none.
+    """
+    inner = kernel
+    while not isinstance(inner, JITFunction):
+        inner = getattr(inner, "fn", None)
+        if inner is None:
+            raise TypeError(f"expected a function decorated with triton.jit or tlx.jit, not {kernel!r}")
+    return inner
+
+
+def run(
+    kernel: Any,
+    grid: Sequence[int] | Callable[[dict[str, Any]], Sequence[int]],
+    args: Sequence[Any] = (),
+    kwargs: dict[str, Any] | None = None,
+    *,
+    schedule: Schedule = "late",
+    check: bool = True,
+    max_ctas: int | None = None,
+    order: Callable[[list[tuple[int, int, int]]], list[tuple[int, int, int]]] | None = None,
+    lift: bool = False,
+    tf32: bool = True,
+) -> Report:
+    """Simulates a launch, one CTA after the other, and reports what is wrong with it.
+
+    Outputs are written to the arguments, as on a GPU. A kernel without tasks simply runs; this is how a plain Triton kernel
+    serves as reference.
+
+    Args:
+        kernel: a ``tlx.jit`` or ``triton.jit`` function, also under ``autotune`` or ``heuristics`` (which are passed over).
+        grid: up to three extents, or a function of the arguments by name.
+        args: positional arguments: numpy and ml_dtypes arrays, ``tlx.sim.tensor``s, torch CPU tensors, host
+            ``TensorDescriptor``s over any of these, numbers, None, tuples.
+        kwargs: the rest by name, constexprs and ``num_warps`` among them.
+        schedule: "late" (asynchronous work completes as late as possible), "eager", ``Seeded(n)`` or an integer seed.
+        check: look for races and the like; without it only deadlocks, misuse of barriers and out-of-bounds accesses are.
+        max_ctas: simulate only so many.
+        order: a function that puts the program ids in another order; by default x is innermost.
+        lift: compute with float64 wherever the kernel has a float type, rounding nowhere; outputs go to
+            ``SimTensor.lifted``. Casts to integers and fp8 and bit casts stay, and are listed in ``Report.unlifted``.
+        tf32: round fp32 operands of dots to tf32 where the kernel allows it, as the GPU does.
+
+    Raises:
+        SimulationError: the kernel is not valid, or uses something that is not simulated; the user's line is in the text.
+        TypeError: ``kernel`` is no kernel, or an argument has a type that Triton lacks.
+    """
+    jit = unwrap_kernel(kernel)
+    options = {name: value for name, value in (kwargs or {}).items() if name in _OPTIONS and name not in jit.arg_names}
+    named = {name: value for name, value in (kwargs or {}).items() if name not in options}
+    bound = inspect.signature(jit.fn).bind(*args, **named)
+    bound.apply_defaults()
+    launch = _Launch(jit, dict(bound.arguments), options, picker(schedule), str(_replay(schedule)), check, lift, tf32)
+    extents = grid(bound.arguments) if callable(grid) else grid
+    return launch.run(_programs([int(extent) for extent in extents], order, max_ctas))
+
+
+def _replay(schedule: Schedule) -> str:
+    return repr(schedule) if isinstance(schedule, str) else str(schedule)
+
+
+def _programs(
+    extents: list[int], order: Any, most: int | None
+) -> tuple[tuple[int, int, int], list[tuple[int, int, int]]]:
+    if not 1 <= len(extents) <= 3:
+        raise TypeError(f"a grid has one to three extents, not {len(extents)}")
+    x, y, z = (*extents, 1, 1)[:3]
+    ids = ((i, j, k) for k, j, i in product(range(z), range(y), range(x)))
+    programs = list(islice(ids, most if order is None else None))
+    if order is not None:
+        programs = order(programs)[:most]
+    return (x, y, z), programs
+
+
+class _Launch:
+    """One call of ``run``."""
+
+    def __init__(
+        self,
+        jit: JITFunction,
+        arguments: dict[str, Any],
+        options: dict[str, Any],
+        choices: Picker,
+        replay: str,
+        check: bool,
+        lift: bool,
+        tf32: bool,
+    ) -> None:
+        if options.get("num_ctas", 1) != 1 or tuple(options.get("ctas_per_cga") or (1, 1, 1)) != (1, 1, 1):
+            raise SimulationError("clusters are not simulated")
+        self.jit = jit
+        self.arguments = arguments
+        self.warps = int(options.get("num_warps", 4))
+        self.picker = choices
+        self.check = check
+        self.lift = lift
+        self.tf32 = tf32
+        self.findings = Findings(replay)
+        self.allocations: dict[int, Allocation] = {}
+        self.steps = 0
+        self.events = 0
+
+    def run(self, grid: tuple[tuple[int, int, int], list[tuple[int, int, int]]]) -> Report:
+        """Runs the programs in order."""
+        extents, programs = grid
+        builder = SEMANTIC.builder
+        outer = (builder.memory, builder.lift, builder.tf32, builder.unlifted)
+        with installed():
+            try:
+                builder.lift, builder.tf32, builder.unlifted = self.lift, self.tf32, set()
+                tensors = {name: self._tensors(value) for name, value in self.arguments.items()}
+                builder.memory = GlobalMemory(self.allocations.values(), self.lift, self._out_of_bounds)
+                INTERPRETER.epoch += 1
+                program = INTERPRETER.program(self.jit)
+                values = {
+                    name: value if name in program.constants else self._value(value) for name, value in tensors.items()
+                }
+                builder.set_grid_dim(*extents)
+                for index in programs:
+                    self._run_program(program, values, index)
+                unlifted = tuple(sorted(builder.unlifted))
+            finally:
+                builder.memory, builder.lift, builder.tf32, builder.unlifted = outer
+        found = tuple(self.findings)
+        return Report(found, self.findings.schedule, self.steps, self.events, len(programs), unlifted)
+
+    def _run_program(self, program: Program, values: dict[str, Any], index: tuple[int, int, int]) -> None:
+        SEMANTIC.builder.set_grid_idx(*index)
+        self.findings.program = index
+        scheduler = Scheduler(self.picker)
+        cta = SEMANTIC.cta = Cta(scheduler, self.findings, self.check, self.warps)
+        kernel = Agent("the kernel", self.warps)
+        try:
+            stuck = scheduler.run(kernel, lambda: program.run(**values))
+            if stuck:
+                cta.report_deadlock(stuck)
+            else:
+                cta.report_leftovers(kernel)
+        except Halt:
+            pass
+        except SimulationError:
+            raise
+        except Exception as error:
+            raise SimulationError(f"{type(error).__name__}: {error}", _raised_at(error)) from error
+        finally:
+            self.steps += scheduler.steps
+            self.events += scheduler.events
+
+    def _out_of_bounds(self, what: str) -> None:
+        agent = SEMANTIC.cta.scheduler.current
+        self.findings.add(GlobalOutOfBounds, what, here(), None, (agent.name,) if agent is not None else ())
+
+    # arguments -------------------------------------------------------------------------------------------------------
+
+    def _tensors(self, value: Any) -> Any:
+        """Arrays become tensors, and are noted as memory of this launch."""
+        if isinstance(value, TensorDescriptor):
+            base = self._tensors(value.base)
+            extra = {"round_f32_to_tf32": True} if getattr(value, "round_f32_to_tf32", False) else {}
+            return TensorDescriptor(base, value.shape, value.strides, value.block_shape, value.padding, **extra)
+        if isinstance(value, tuple):
+            parts = [self._tensors(item) for item in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        if is_tensor(value):
+            value = tensor(value)
+            self.allocations[id(value.allocation)] = value.allocation
+        return value
+
+    def _value(self, value: Any) -> Any:
+        """What the kernel sees of an argument that is not a constexpr."""
+        if isinstance(value, SimTensor):
+            dtype = tl.pointer_type(triton_dtype(str(value.dtype)))
+            return tl.tensor(Value(np.array([value.data_ptr()], np.uint64), dtype), dtype)
+        if isinstance(value, TensorDescriptor):
+            return self._descriptor(value)
+        if isinstance(value, tuple):
+            parts = [self._value(item) for item in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else tl.core.tuple(parts)
+        if isinstance(value, (np.integer, np.floating, np.bool_)):
+            value = value.item()
+        if isinstance(value, bool):
+            return scalar_tensor(value, tl.int1)
+        if isinstance(value, int) and -(2**31) <= value < 2**31:
+            return scalar_tensor(value, tl.int32)
+        if isinstance(value, (int, float)):
+            return SEMANTIC.to_tensor(value)
+        return value
+
+    def _descriptor(self, desc: TensorDescriptor) -> Any:
+        strides = [*(self._value(int(stride)) for stride in desc.strides[:-1]), tl.constexpr(1)]
+        shape = [self._value(int(extent)) for extent in desc.shape]
+        block = [tl.constexpr(int(extent)) for extent in desc.block_shape]
+        made = SEMANTIC.make_tensor_descriptor(self._value(desc.base), shape, strides, block, desc.padding)
+        if getattr(desc, "round_f32_to_tf32", False):
+            import dataclasses
+
+            made.handle = dataclasses.replace(made.handle, round_tf32=True)
+        return made
+
+
+def _raised_at(error: BaseException) -> Any:
+    """The innermost line of user code that an exception passed through."""
+    from .sites import MARK, Site
+
+    site = None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get(MARK):
+            site = Site(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        trace = trace.tb_next
+    return site

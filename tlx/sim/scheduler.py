@@ -1,0 +1,192 @@
+"""The loop that runs one CTA: tasks as greenlets, asynchronous operations as passive agents, one choice at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+from .clocks import Clock, join, new_lane
+from .schedules import Picker
+from .sites import NOWHERE, Site
+
+
+class Queue:
+    """Asynchronous operations of one task that are waited for in the order in which they were issued."""
+
+    __slots__ = ("in_order", "issued", "lane", "last_site", "operations", "retired")
+
+    def __init__(self, in_order: bool) -> None:
+        self.lane = new_lane()
+        #: whether they also complete in order
+        self.in_order = in_order
+        #: groups handed in, and waited for
+        self.issued = 0
+        self.retired = 0
+        self.last_site = NOWHERE
+        #: not completed yet, oldest first
+        self.operations: list[Operation] = []
+
+    def drained_to(self, group: int) -> bool:
+        """Whether all operations of groups up to ``group`` have completed."""
+        return not any(op.group <= group for op in self.operations)
+
+
+class Operation:
+    """Something a task has started and that completes by itself, when the scheduler says so."""
+
+    __slots__ = ("agent", "complete", "group", "kind", "queue", "site")
+
+    def __init__(
+        self,
+        kind: str,
+        agent: Agent,
+        site: Site,
+        complete: Callable[[], None],
+        queue: Queue | None = None,
+        group: int = 0,
+    ) -> None:
+        self.kind = kind
+        self.agent = agent
+        self.site = site
+        self.complete = complete
+        self.queue = queue
+        self.group = group
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.agent.name} (line {self.site.line})"
+
+
+@dataclass(slots=True)
+class Wait:
+    """Why a task does not go on."""
+
+    ready: Callable[[], bool]
+    reason: str
+    site: Site
+
+
+@dataclass(slots=True, eq=False)
+class Agent:
+    """The code outside tasks, or one replica of a task."""
+
+    name: str
+    warps: int
+    replica: int = 0
+    #: what it knows, and what of that is visible to the asynchronous proxy
+    clock: Clock = field(default_factory=dict)
+    proxied: Clock = field(default_factory=dict)
+    lane: int = field(default_factory=new_lane)
+    dots: Queue = field(default_factory=lambda: Queue(in_order=True))
+    copies: Queue = field(default_factory=lambda: Queue(in_order=False))
+    stores: Queue = field(default_factory=lambda: Queue(in_order=False))
+    #: lane of a barrier → the last wait on it and its line, where that wait returned without the completion of a phase
+    free_waits: dict[int, tuple[Any, Site]] = field(default_factory=dict)
+    #: lane of the barrier it waited for last
+    last_wait: int = -1
+    waiting: Wait | None = None
+    done: bool = False
+    thread: Any = None
+
+    def __post_init__(self) -> None:
+        self.clock[self.lane] = 1
+
+    @property
+    def time(self) -> int:
+        """Its own time; everything it does now carries it."""
+        return self.clock[self.lane]
+
+    def tick(self) -> None:
+        """Separates what it did so far from what it does next; called after publishing its clock."""
+        self.clock[self.lane] += 1
+
+    def learn(self, clock: Clock, proxied: Clock) -> None:
+        """Takes over what others published."""
+        join(self.clock, clock)
+        join(self.proxied, proxied)
+
+
+class Halt(Exception):  # noqa: N818 - it is a way out, not an error
+    """Ends the simulation of this CTA after a finding that leaves nothing to go on with."""
+
+
+class Scheduler:
+    """Agents, what is in flight, and the loop."""
+
+    def __init__(self, picker: Picker) -> None:
+        self.picker = picker
+        self.agents: list[Agent] = []
+        self.in_flight: list[Operation] = []
+        self.current: Agent | None = None
+        self.steps = 0
+        self.events = 0
+        self.hub: Any = None
+
+    def spawn(self, agent: Agent, body: Callable[[], Any]) -> None:
+        """Adds an agent that will run ``body``."""
+
+        def live() -> None:
+            body()
+            agent.done = True
+
+        agent.thread = greenlet(live, parent=self.hub)
+        self.agents.append(agent)
+
+    def start(self, operation: Operation) -> None:
+        """Puts an operation in flight."""
+        self.in_flight.append(operation)
+        if operation.queue is not None:
+            operation.queue.operations.append(operation)
+
+    def step(self) -> None:
+        """A point where another agent may go first."""
+        self.steps += 1
+        if self.picker.interrupts(len(self.in_flight)):
+            self.hub.switch()
+
+    def wait(self, ready: Callable[[], bool], reason: str, site: Site) -> None:
+        """Blocks the current agent until ``ready()``."""
+        agent = self.current
+        assert agent is not None
+        if not ready():
+            agent.waiting = Wait(ready, reason, site)
+            self.hub.switch()
+
+    def run(self, agent: Agent, body: Callable[[], Any]) -> list[Agent]:
+        """Runs ``body`` as ``agent`` and all it spawns; returns the agents that could not finish."""
+        self.hub = getcurrent()
+        self.spawn(agent, body)
+        try:
+            while True:
+                agents = [a for a in self.agents if not a.done and (a.waiting is None or a.waiting.ready())]
+                operations = [op for op in self.in_flight if self._can_complete(op)]
+                if not agents and not operations:
+                    return [a for a in self.agents if not a.done]
+                chosen: Any = self.picker.pick(agents, operations, self.current)  # type: ignore[type-var]
+                if isinstance(chosen, Operation):
+                    self._finish(chosen)
+                else:
+                    chosen.waiting = None
+                    self.current = chosen
+                    chosen.thread.switch()
+        finally:
+            self._abandon()
+
+    @staticmethod
+    def _can_complete(operation: Operation) -> bool:
+        queue = operation.queue
+        return queue is None or not queue.in_order or queue.operations[0] is operation
+
+    def _finish(self, operation: Operation) -> None:
+        self.in_flight.remove(operation)
+        if operation.queue is not None:
+            operation.queue.operations.remove(operation)
+        self.events += 1
+        operation.complete()
+
+    def _abandon(self) -> None:
+        for agent in self.agents:
+            if agent.thread and not agent.thread.dead:
+                agent.thread.throw(GreenletExit)

@@ -1,0 +1,205 @@
+"""Tensors for kernels on a machine without torch: numpy arrays that have an address.
+
+Addresses are simulated: every underlying array gets a range of its own, 256-byte aligned as a GPU allocator would, with an
+unmapped gap on either side. So alignment does not depend on where numpy put the data, and no access past the end of one
+tensor can hit another unnoticed.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .dtypes import FLOAT64, short_name
+
+_ALIGNMENT = 256
+_GAP = 1 << 20
+
+
+class Allocation:
+    """An underlying array and its address range."""
+
+    _next = 1 << 32
+
+    def __init__(self, owner: np.ndarray) -> None:
+        flat = owner if owner.flags.c_contiguous else owner.T
+        if not flat.flags.c_contiguous:
+            raise TypeError("the array that owns the memory must be contiguous; pass a view of it instead")
+        self.owner = owner
+        self.bytes: np.ndarray = np.ndarray((owner.nbytes,), np.uint8, buffer=flat.reshape(-1).view(np.uint8).data)
+        self.bytes.flags.writeable = owner.flags.writeable
+        self.start = Allocation._next
+        self.stop = self.start + owner.nbytes
+        Allocation._next = -(-(self.stop + _GAP) // _ALIGNMENT) * _ALIGNMENT
+        #: numpy dtype → float64 values of the same elements, after a lifted run
+        self.lifted: dict[np.dtype, np.ndarray] = {}
+
+    def elements(self, dtype: np.dtype) -> np.ndarray:
+        """All of it as elements of ``dtype``; a view."""
+        return self.bytes[: self.bytes.size // dtype.itemsize * dtype.itemsize].view(dtype)
+
+    def lift(self, dtype: np.dtype) -> np.ndarray:
+        """The float64 values that stand for the elements in a lifted run."""
+        values = self.lifted.get(dtype)
+        if values is None:
+            values = self.lifted[dtype] = self.elements(dtype).astype(FLOAT64)
+        return values
+
+
+_allocations: weakref.WeakValueDictionary[int, Allocation] = weakref.WeakValueDictionary()
+
+
+def _allocation(array: np.ndarray) -> Allocation:
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    known = _allocations.get(id(owner))
+    if known is None:
+        known = _allocations[id(owner)] = Allocation(owner)
+    return known
+
+
+class DType(str):
+    """An element type: Triton's short name, with its size."""
+
+    __slots__ = ("is_floating_point", "itemsize")
+
+    itemsize: int
+    is_floating_point: bool
+
+    def __new__(cls, dtype: np.dtype) -> DType:
+        name = short_name(dtype)
+        self = str.__new__(cls, name)
+        self.itemsize = int(dtype.itemsize)
+        self.is_floating_point = name.startswith(("fp", "bf"))
+        return self
+
+
+class SimTensor:
+    """A numpy array with what launchers and guards ask of a tensor. Views share memory and addresses."""
+
+    __slots__ = ("allocation", "array")
+
+    #: launchers choose a device by this; there is only one
+    device = "cpu"
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.allocation = _allocation(array)
+
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        owner = self.allocation.bytes
+        offset = self.array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+        return int(self.allocation.start + offset)
+
+    @property
+    def dtype(self) -> DType:
+        """Element type: a string such as ``"fp16"`` that also has ``itemsize``."""
+        return DType(self.array.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents."""
+        return self.array.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self.array.ndim
+
+    def dim(self) -> int:
+        """Number of dimensions."""
+        return self.array.ndim
+
+    def size(self, dim: int | None = None) -> Any:
+        """All extents, or one of them."""
+        return self.array.shape if dim is None else self.array.shape[dim]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Strides in elements, or one of them."""
+        strides = tuple(step // self.array.itemsize for step in self.array.strides)
+        return strides if dim is None else strides[dim]
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return int(self.array.itemsize)
+
+    def numel(self) -> int:
+        """Number of elements."""
+        return int(self.array.size)
+
+    def is_contiguous(self) -> bool:
+        """Whether rows follow each other without gaps."""
+        return bool(self.array.flags.c_contiguous)
+
+    def numpy(self) -> np.ndarray:
+        """The array itself, not a copy."""
+        return self.array
+
+    @property
+    def T(self) -> SimTensor:  # noqa: N802
+        """The transposed view."""
+        return SimTensor(self.array.T)
+
+    def __getitem__(self, index: Any) -> SimTensor:
+        return SimTensor(self.array[index])
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def reshape(self, *shape: int | Sequence[int]) -> SimTensor:
+        """A view under another shape (a copy where numpy cannot make a view)."""
+        return SimTensor(self.array.reshape(*shape))
+
+    @property
+    def lifted(self) -> np.ndarray:
+        """The float64 values that the last lifted run left in it; the plain values where that run did not touch it."""
+        dtype = self.array.dtype
+        values = self.allocation.lifted.get(dtype)
+        if values is None:
+            return self.array.astype(FLOAT64)
+        offset = (self.data_ptr() - self.allocation.start) // dtype.itemsize
+        steps = tuple(step // dtype.itemsize * FLOAT64.itemsize for step in self.array.strides)
+        return np.lib.stride_tricks.as_strided(values[offset:], self.array.shape, steps).copy()
+
+    def __repr__(self) -> str:
+        return f"tensor({self.dtype}{list(self.shape)} at {self.data_ptr():#x})"
+
+
+def tensor(array: Any) -> SimTensor:
+    """A tensor over a numpy (or ml_dtypes) array, or over a torch tensor on the CPU; the memory is shared.
+
+    Raises:
+        TypeError: an element type that Triton lacks, or something that is not an array.
+    """
+    if isinstance(array, SimTensor):
+        return array
+    if not isinstance(array, np.ndarray):
+        array = _from_torch(array)
+    short_name(array.dtype)
+    return SimTensor(array)
+
+
+def _from_torch(value: Any) -> np.ndarray:
+    if not (hasattr(value, "data_ptr") and hasattr(value, "detach")):
+        raise TypeError(f"expected an array or a CPU tensor, not {type(value).__name__}")
+    name = str(value.dtype).rpartition(".")[2]
+    value = value.detach()
+    try:
+        return value.numpy()  # type: ignore[no-any-return]
+    except TypeError:
+        # numpy itself lacks bf16 and fp8: go through integers of the same width.
+        import ml_dtypes
+        import torch
+
+        bits = value.view(torch.int16 if value.element_size() == 2 else torch.uint8).numpy()
+        return bits.view(getattr(ml_dtypes, name))  # type: ignore[no-any-return]
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a launch argument stands for memory."""
+    return isinstance(value, np.ndarray) or hasattr(value, "data_ptr")
