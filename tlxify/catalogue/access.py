@@ -26,7 +26,7 @@ RULES = (
         code="TLX202",
         outcome="declined",
         title="rows are gathered through loaded indices",
-        fact="The rows of `{name}` are indices loaded from memory[ (`{index}`)].",
+        fact="The rows of `{name}` are indices loaded from memory[: {why}].",
         remedy=(
             "Sort or pack the rows before the launch so that a tile is one stretch of memory; gathered "
             "producers are not built yet."
@@ -70,7 +70,7 @@ RULES = (
         code="TLX205",
         outcome="declined",
         title="masked elements are not zero",
-        fact="Elements of `{name}` outside the mask read as {value} instead of 0.",
+        fact="Elements of `{name}` outside the mask read as {value} instead of 0[: {why}].",
         remedy="Load with `other=0.0` and apply another fill after the dot.",
         why="What the TMA reads outside the tensor is zero, so another fill value would change the result.",
         example="""
@@ -122,7 +122,7 @@ RULES = (
         code="TLX209",
         outcome="declined",
         title="block pointers are not supported yet",
-        fact="`{name}` is a block pointer.",
+        fact="`{name}` is a block pointer[: {why}].",
         remedy="Until they are read too, write the access with pointer arithmetic.",
         why="Triton removes block pointers in newer releases; their reading is planned.",
         example="""
@@ -134,7 +134,7 @@ RULES = (
         code="TLX210",
         outcome="declined",
         title="descriptors as source are not supported yet",
-        fact="`{name}` is a tensor descriptor in the source.",
+        fact="`{name}` is a tensor descriptor in the source[: {why}].",
         remedy="Until they are read too, convert a variant of the kernel that takes pointers and strides.",
         why="The extents and strides of a descriptor live with its creator, which is not traced yet.",
         example="""
