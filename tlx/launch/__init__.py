@@ -1,0 +1,34 @@
+"""Launching converted kernels where the originals lived.
+
+    matmul_kernel = tlx.specialized(matmul_kernel, _matmul_kernel_ws, guard=..., boxes=..., schedule=..., ...)
+
+keeps every launch site as it is. A launch goes: proxy (the object the name is bound to) → dispatcher (which kernel?) →
+keys (seen before?), guard and chip (may it?) → stack (the user's own tuner and heuristics, rebuilt) → adapter (tuning:
+config → rings; prepare: arguments and grid) → the converted kernel; or, at any step, → the original.
+"""
+
+from tlx.launch.dispatcher import StaleKernelError
+from tlx.launch.fingerprint import fingerprint_of
+from tlx.launch.guard import Fallback, TmaView, require, require_disjoint, require_dtypes, tma_view
+from tlx.launch.proxy import Specialized, specialized
+from tlx.launch.schedule import Box, Dispatch, RingPlan, Schedule
+from tlx.launch.stats import KernelStats, stats
+
+__all__ = [
+    "Box",
+    "Dispatch",
+    "Fallback",
+    "KernelStats",
+    "RingPlan",
+    "Schedule",
+    "Specialized",
+    "StaleKernelError",
+    "TmaView",
+    "fingerprint_of",
+    "require",
+    "require_disjoint",
+    "require_dtypes",
+    "specialized",
+    "stats",
+    "tma_view",
+]

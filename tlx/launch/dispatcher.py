@@ -1,0 +1,300 @@
+"""Which kernel a launch runs: the decision, its cache, and the way down to either kernel."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tlx.launch import chip, switches
+from tlx.launch.adapter import Adapter, Decision, Ticket, Unusable
+from tlx.launch.fingerprint import fingerprint_of
+from tlx.launch.guard import Fallback
+from tlx.launch.keys import LaunchCache
+from tlx.launch.pointers import is_pointer
+from tlx.launch.prepare import guarded
+from tlx.launch.schedule import Dispatch, Schedule
+from tlx.launch.stack import Stack, rebuild, take_apart, tuner_over
+from tlx.launch.stats import Counters
+from tlx.launch.tuning import Boxes, Candidate, candidates, config_of
+
+__all__ = ["Dispatcher", "StaleKernelError"]
+
+#: SMs of an H100 or H200 SXM: what `resolve` assumes where no launch is to happen.
+HOPPER_PROCESSORS = 132
+#: Reasons that a user should see without asking for them.
+LOUD = ("stale", "launch-failed", "guard-error")
+
+
+class StaleKernelError(RuntimeError):
+    """The source of a converted kernel has changed since, and `TLXIFY_STALE=error` is set."""
+
+
+class Dispatcher:
+    """One source kernel, its conversion, and everything decided about their launches. Safe to use from threads."""
+
+    def __init__(
+        self,
+        original: Any,
+        converted: Any,
+        guard: Callable[..., Mapping[str, Any]],
+        boxes: Boxes,
+        schedule: Schedule,
+        fingerprint: str | None,
+    ) -> None:
+        self.original = original
+        self.converted = converted
+        self.stack: Stack = take_apart(original)
+        self._guard = guard
+        self._boxes = boxes
+        self._schedule = schedule
+        self._fingerprint = fingerprint
+        kernel = self.stack.kernel
+        function = original if kernel is None else kernel.fn
+        self.name: str = getattr(function, "__name__", type(original).__name__)
+        self.counters = Counters(f"{getattr(function, '__module__', '')}.{self.name}")
+        self._run_original = original.run if self.stack.known or not hasattr(original, "__getitem__") else self._by_item
+        self._lock = threading.RLock()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget decisions, tuned configs and the switches; the next launch looks at everything anew."""
+        chip.forget()
+        with self._lock:
+            self._cache: LaunchCache[Decision] = LaunchCache()
+            self._stacks: dict[Any, Any] = {}
+            #: Why no launch can be specialized; unknown before the first.
+            self._never: Decision | None = None
+            self._examined = False
+            #: The tuner that chose the config of the last launch, where that was one of ours.
+            self.tuned: Any = None
+            #: The configs of the last stack that was built.
+            self.candidates: tuple[Candidate, ...] = ()
+            if self.stack.kernel is not None:
+                self._adapter = Adapter(self.stack.kernel, self.converted, self._boxes, self._schedule, self.counters)
+
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+        """Launch (or with `warmup` only compile) whichever kernel is right for these arguments."""
+        if warmup:
+            return self.warmup(*args, grid=grid, **kwargs)
+        decision = self._decide(args, kwargs)
+        refusal = decision.fallback
+        if refusal is None:
+            try:
+                result = self._run_specialized(decision, args, kwargs, grid)
+            except Unusable as unusable:
+                refusal = unusable.fallback
+                if unusable.lasting:
+                    decision.fallback = refusal
+                self._tell(refusal)
+            except Fallback as found:
+                refusal = found
+                self._tell(refusal)
+            else:
+                self.counters.ran_fast()
+                return result
+        self.counters.ran_original(refusal.code)
+        self.tuned = None
+        return self._run_original(*args, grid=grid, warmup=False, **kwargs)
+
+    def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
+        """Compile without launching: the specialized kernel if it would run, for every config; else the original."""
+        decision = self._decide(args, kwargs)
+        if decision.fallback is None:
+            try:
+                stack = self._stack_for(decision, callable(grid), args, kwargs)
+                with self._lock:
+                    return stack.warmup(*args, grid=Ticket(grid, decision), **kwargs)
+            except (Unusable, Fallback) as refusal:
+                self._tell(refusal.fallback if isinstance(refusal, Unusable) else refusal)
+        return self.original.warmup(*args, grid=grid, **kwargs)
+
+    def resolve(
+        self,
+        *args: Any,
+        grid: Any,
+        config: Any = None,
+        processors: int = HOPPER_PROCESSORS,
+        **kwargs: Any,
+    ) -> Dispatch:
+        """What this launch would run on a Hopper with so many `processors`, without running anything.
+
+        `config` is a `triton.Config` or a mapping in the source's terms; by default the first that can be specialized.
+        The chip of this machine is not asked, and nothing is cached or counted.
+        """
+        try:
+            never = self._examine()
+            if never is not None:
+                raise never
+            decided = self._ask_guard(args, kwargs, detach=False)
+            follows = callable(grid)
+            given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
+            named = self.stack.complete(given, _as_config(config) or self._first_config(decided, follows, args, kwargs))
+            ready = self._adapter.prepare(decided.guard, (), named)
+            extents = ready.extents(grid, (), named)
+            launch_grid, values = ready.fill(extents, (), named, processors)
+        except Fallback as refusal:
+            named, options = self._adapter.bind(args, kwargs) if self.stack.kernel is not None else (kwargs, {})
+            return Dispatch("original", refusal.code, refusal.text, self.original, grid, named, options)
+        arguments = dict(zip(self.converted.signature.parameters, values, strict=True))
+        return Dispatch("specialized", "", "", self.converted, launch_grid, arguments, ready.options, ready.plan)
+
+    def _decide(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Decision:
+        if not self._examined:
+            never = self._examine()
+            self._never = None if never is None else Decision(never)
+        if self._never is not None:
+            return self._never
+        try:
+            return self._cache.get(args, kwargs, chip.current_device(), lambda: self._first_decision(args, kwargs))
+        except (TypeError, RuntimeError) as error:
+            if chip.tracing([*args, *kwargs.values()]):
+                return Decision(
+                    self._tell(Fallback("tracing", "torch is recording, not running: it gets the original"))
+                )
+            return Decision(self._tell(Fallback("guard-error", f"the arguments cannot be described: {error}")))
+
+    def _first_decision(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Decision:
+        try:
+            if chip.tracing([*args, *kwargs.values()]):
+                raise Fallback("tracing", "torch is recording, not running: it gets the original")
+            named, _ = self._adapter.bind(args, kwargs)
+            refusal = chip.refusal([(name, value) for name, value in named.items() if is_pointer(value)])
+            if refusal is not None:
+                raise refusal
+            return self._ask_guard(args, kwargs, detach=True)
+        except Fallback as refusal:
+            return Decision(self._tell(refusal))
+
+    def _ask_guard(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, detach: bool) -> Decision:
+        named, _ = self._adapter.bind(args, kwargs)
+        try:
+            found = guarded(self._guard(**named), named)
+        except Fallback:
+            raise
+        except Exception as error:
+            # Wrong arguments are for the original to complain about; a fault of the guard must not stop a program.
+            raise Fallback("guard-error", f"the guard failed: {type(error).__name__}: {error}") from error
+        device = chip.current_device() if detach else None
+        tensors = tuple(name for name, value in kwargs.items() if is_pointer(value))
+        processors = 1 if device is None else chip.processors(device)
+        return Decision(None, found.detached() if detach else found, processors, tensors)
+
+    def _run_specialized(self, decision: Decision, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any) -> Any:
+        stack = decision.stacks.get(callable(grid))
+        if stack is None:
+            stack = self._stack_for(decision, callable(grid), args, kwargs)
+        ticket = Ticket(grid, decision)
+        if stack is self._adapter:
+            return stack.run(*args, grid=ticket, warmup=False, **kwargs)
+        try:
+            # Triton's tuner keeps the arguments of a launch in itself: one launch at a time.
+            with self._lock:
+                result = stack.run(*args, grid=ticket, warmup=False, **kwargs)
+                self.tuned = stack if hasattr(stack, "best_config") else None
+                return result
+        except (Fallback, Unusable):
+            raise
+        except Exception as error:
+            # A hook of the user's fails for the original as well and is reported from there.
+            text = f"tuning failed: {type(error).__name__}: {error}"
+            raise Fallback("launch-failed", text) from error
+
+    def _stack_for(self, decision: Decision, follows: bool, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The decorators to launch through; raises `Fallback` if they leave no config."""
+        if self.stack.known and self.stack.tuner is None:
+            key: Any = None
+        else:
+            assert decision.guard is not None
+            views = decision.guard.views.items()
+            key = (follows, tuple((name, view.itemsize, view.transposed) for name, view in views))
+        with self._lock:
+            if key not in self._stacks:
+                self._stacks[key] = self._build_stack(decision, follows, args, kwargs)
+            decision.stacks[follows] = self._stacks[key]
+        return decision.stacks[follows]
+
+    def _build_stack(self, decision: Decision, follows: bool, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if self.stack.known and self.stack.tuner is None:
+            return rebuild(self.stack, self._adapter, ())
+        found = self._candidates(decision, follows, args, kwargs)
+        self.candidates = tuple(found)
+        configs = [candidate.config for candidate in found]
+        if self.stack.known:
+            return rebuild(self.stack, self._adapter, configs)
+        if not configs:
+            return self._adapter
+        return tuner_over(self._adapter, self._adapter.arg_names, configs, self._schedule.key)
+
+    def _candidates(
+        self, decision: Decision, follows: bool, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> list[Candidate]:
+        assert decision.guard is not None
+        if self.stack.tuner is None and not self._schedule.configs:
+            return []
+        named, _ = self._adapter.bind(args, kwargs)
+        stack = self.stack if self.stack.known else Stack((), self.stack.kernel, True)
+        source = self.stack.tuner.configs if self.stack.known else ()
+        return candidates(
+            self._schedule,
+            self._boxes,
+            decision.guard.views,
+            lambda config: {**stack.complete(named, config), **config.kwargs},
+            source,
+            grid_follows=follows,
+        )
+
+    def _first_config(self, decision: Decision, follows: bool, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if self.stack.known and self.stack.tuner is None:
+            return None
+        found = self._candidates(decision, follows, args, kwargs)
+        return found[0].config if found else None
+
+    def _examine(self) -> Fallback | None:
+        """Why no launch of this kernel can be specialized. The result stands until `reset`."""
+        with self._lock:
+            refusal = self._blanket_refusal()
+            if refusal is not None:
+                self._tell(refusal)
+            self._examined = True
+            return refusal
+
+    def _blanket_refusal(self) -> Fallback | None:
+        if (setting := switches.disabled(self.name)) is not None:
+            return Fallback("disabled", f"switched off by {setting}")
+        kernel = self.stack.kernel
+        if kernel is None:
+            return Fallback("interpreted", "there is no jit function to replace, as under TRITON_INTERPRET=1")
+        if self._fingerprint is None:
+            return None
+        try:
+            live = fingerprint_of(kernel)
+        except Exception as error:
+            return Fallback("stale", f"the fingerprint of {self.name} cannot be computed: {error}")
+        if live == self._fingerprint:
+            return None
+        path = kernel.fn.__code__.co_filename
+        text = (
+            f"{self.name} in {path}, its helpers or its constants changed since it was converted; "
+            f"convert again with: tlxify convert --write {path}"
+        )
+        if switches.stale_is_error():
+            raise StaleKernelError(text)
+        return Fallback("stale", text)
+
+    def _tell(self, refusal: Fallback) -> Fallback:
+        level = logging.WARNING if refusal.code in LOUD else logging.INFO
+        self.counters.tell(refusal.code, f"the original runs: {refusal}", level)
+        return refusal
+
+    def _by_item(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        """Launch an original whose outer decorator may know no more than `kernel[grid](...)`."""
+        return self.original[grid](*args, **kwargs)
+
+
+def _as_config(config: Any) -> Any:
+    """A `triton.Config` as it is; a mapping as the config it spells."""
+    if not isinstance(config, Mapping):
+        return config
+    return config_of(config)

@@ -1,0 +1,175 @@
+"""What a generated guard is written in: views the TMA can read, requirements, and the fallback they raise.
+
+A guard is plain Python that a reader can follow: it receives the source's arguments by name, describes each operand
+as a `tma_view`, states its requirements, and returns the arguments of the specialized kernel. A requirement that does
+not hold raises `Fallback`, and the original kernel runs.
+
+The rules of a view are those of `cuTensorMapEncodeTiled` (CUDA driver API) and of the host descriptor of Triton.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from tlx.launch.pointers import Address, ByteRange, Pointer, byte_range, dtype_name, is_pointer
+
+__all__ = ["Fallback", "TmaView", "require", "require_disjoint", "require_dtypes", "tma_view"]
+
+#: The TMA takes base addresses and strides in units of this many bytes.
+TMA_ALIGNMENT = 16
+#: Strides must stay below this many bytes.
+TMA_STRIDE_LIMIT = 2**40
+#: Dimensions of a tensor map.
+TMA_MAX_RANK = 5
+#: Triton passes extents as 32-bit integers; as an extent it stands for "no bound": the TMA clips nothing there.
+UNBOUNDED = 2**31 - 1
+
+
+class Fallback(Exception):
+    """The original kernel must run: a kebab-case `code` to count by, and one sentence that names the argument."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(code, text)
+        self.code = code
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class TmaView:
+    """An operand in global memory that the TMA can read, in the axis order of the source's tiles."""
+
+    name: str
+    pointer: Pointer
+    #: Extents in elements; `UNBOUNDED` where the source does not mask the axis.
+    shape: tuple[int, ...]
+    #: Strides in elements; those of axes with one element are made up, for no address depends on them.
+    strides: tuple[int, ...]
+    #: Whether the axis before the last is the contiguous one, so that the descriptor swaps the last two.
+    transposed: bool
+    #: What a load through the view may read: `require_disjoint` compares it with what is stored.
+    bytes: ByteRange
+
+    @property
+    def itemsize(self) -> int:
+        """The size of one element, in bytes."""
+        return self.pointer.element_size()
+
+    def detached(self) -> TmaView:
+        """The same view without a hold on the tensor."""
+        address = Address.of(self.pointer)
+        return TmaView(self.name, address, self.shape, self.strides, self.transposed, self.bytes)
+
+    def stored_order(self, axes: Sequence[int]) -> list[int]:
+        """`axes`, one value per axis of the source, in the order of memory: contiguous axis last."""
+        return [*axes[:-2], axes[-1], axes[-2]] if self.transposed else list(axes)
+
+    def descriptor(self, box: Sequence[int]) -> Any:
+        """The host descriptor whose loads fill one `box` (elements, axes in source order)."""
+        order = self.stored_order
+        return TensorDescriptor(self.pointer, order(self.shape), order(self.strides), order(box))
+
+
+def tma_view(name: str, pointer: Any, shape: Sequence[int | None], strides: Sequence[int]) -> TmaView:
+    """`pointer` seen as a tensor of `shape` and `strides` (elements, batch axes first), if the TMA can read it.
+
+    One of the last two axes must be contiguous; where both would do, the last is taken. An extent of `None` means
+    that the source does not mask the axis. Raises `Fallback` with code `not-a-pointer`, `rank`, `empty`,
+    `extent-range`, `unaligned-base`, `no-unit-stride`, `unaligned-stride`, `stride-sign` or `stride-range`.
+    """
+    if not is_pointer(pointer):
+        raise Fallback("not-a-pointer", f"{name} is {type(pointer).__name__}, not a tensor")
+    if not 1 <= len(shape) <= TMA_MAX_RANK:
+        raise Fallback("rank", f"{name} has {len(shape)} axes; the TMA reads 1 to {TMA_MAX_RANK}")
+    for axis, extent in enumerate(shape):
+        if extent is not None and extent < 1:
+            raise Fallback("empty", f"{name} has extent {extent} along axis {axis}")
+        if extent is not None and extent > UNBOUNDED:
+            raise Fallback("extent-range", f"{name} has extent {extent} along axis {axis}, past 32 bits")
+    if past := pointer.data_ptr() % TMA_ALIGNMENT:
+        raise Fallback("unaligned-base", f"{name} starts {past} bytes past a multiple of 16")
+    extents = tuple(UNBOUNDED if extent is None else extent for extent in shape)
+    legal, transposed = _orient(name, extents, tuple(strides), pointer.element_size())
+    return TmaView(name, pointer, extents, legal, transposed, byte_range(pointer, shape, strides))
+
+
+def require_dtypes(pointers: Mapping[str, Any], allowed: Iterable[str], *, same: bool = True) -> None:
+    """Every pointer has one of the `allowed` dtypes (short names), and all have one and the same unless `same=False`.
+
+    Raises `Fallback` with code `dtype`.
+    """
+    names = {name: dtype_name(pointer.dtype) for name, pointer in pointers.items()}
+    allowed = tuple(allowed)
+    for name, dtype in names.items():
+        require(dtype in allowed, "dtype", f"{name} is {dtype}, not {' or '.join(allowed)}")
+    if same and len(set(names.values())) > 1:
+        raise Fallback(
+            "dtype", "the dtypes differ: " + ", ".join(f"{name} is {dtype}" for name, dtype in names.items())
+        )
+
+
+def require_disjoint(
+    name: str, pointer: Any, shape: Sequence[int | None], strides: Sequence[int], reads: Iterable[TmaView]
+) -> None:
+    """What is stored through `pointer` touches no byte that a view reads: the producer reads ahead of the stores.
+
+    Byte ranges are compared, so interleaved views of one tensor count as overlapping. A pointer that is `None`
+    stores nothing. Raises `Fallback` with code `overlap`.
+    """
+    if pointer is None:
+        return
+    stored = byte_range(pointer, shape, strides)
+    for view in reads:
+        if stored.overlaps(view.bytes):
+            raise Fallback("overlap", f"{name} is stored to where {view.name} is read")
+
+
+def require(condition: bool, code: str, text: str) -> None:
+    """Raise `Fallback(code, text)` unless `condition` holds."""
+    if not condition:
+        raise Fallback(code, text)
+
+
+def _orient(name: str, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[tuple[int, ...], bool]:
+    """The strides a descriptor may carry, and whether the axis before the last is its contiguous one."""
+    refusal: Fallback | None = None
+    rank = len(shape)
+    for inner in (rank - 1, rank - 2)[: min(rank, 2)]:
+        try:
+            return _legal_strides(name, shape, strides, itemsize, inner), inner != rank - 1
+        except Fallback as found:
+            # What rules out the order with a unit stride says more than "no unit stride" does.
+            if refusal is None or refusal.code == "no-unit-stride":
+                refusal = found
+    assert refusal is not None
+    raise refusal
+
+
+def _legal_strides(
+    name: str, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, inner: int
+) -> tuple[int, ...]:
+    """`strides` with the irrelevant ones (axes of one element) made legal; `inner` must be contiguous."""
+    if strides[inner] != 1 and shape[inner] != 1:
+        raise Fallback("no-unit-stride", f"{name} has strides {strides}: neither of the last two axes is contiguous")
+    legal = list(strides)
+    legal[inner] = 1
+    for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
+        if axis == inner:
+            continue
+        if extent == 1:
+            legal[axis] = TMA_ALIGNMENT // itemsize
+        elif stride <= 0:
+            # The driver does not say that a tensor map may repeat or reverse an axis: leave those to the original.
+            raise Fallback("stride-sign", f"{name} has stride {stride} along axis {axis}")
+        elif stride * itemsize % TMA_ALIGNMENT:
+            step = f"{stride * itemsize} bytes along axis {axis}"
+            raise Fallback("unaligned-stride", f"{name} steps {step}, not a multiple of 16")
+        elif stride * itemsize >= TMA_STRIDE_LIMIT:
+            raise Fallback("stride-range", f"{name} steps {stride * itemsize} bytes along axis {axis}, past 2**40")
+    return tuple(legal)

@@ -1,0 +1,90 @@
+"""The nouns that pass between the stages of a launch: what the plan of the converter states, what a config becomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+__all__ = ["Box", "Dispatch", "RingPlan", "Schedule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What one TMA load of an operand fills: a slot of `shape` elements (axes in source order), `count` per stage."""
+
+    shape: tuple[int, ...]
+    #: Slots of this operand in one stage: the number of consumer groups where the operand is split between them.
+    count: int = 1
+
+    @property
+    def elements(self) -> int:
+        """Elements in one stage."""
+        return math.prod(self.shape) * self.count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """What the launcher must know of the plan behind a converted kernel."""
+
+    #: Programs fetch tiles until none is left: the grid is folded into `GRID_0`, `GRID_1`, ... and one launch axis.
+    persistent: bool = False
+    #: How many `GRID_i` parameters a persistent kernel has: the rank of the grid its source was written for.
+    grid_rank: int = 1
+    #: The constexpr that counts the rows which consumer groups may share out; `None` where nothing can be split.
+    split: str | None = None
+    #: The constexprs whose product is the output tile, for an estimate of what the epilogue takes in shared memory.
+    output: tuple[str, ...] = ()
+    #: Configs to try besides the source's, in its terms: constexprs, `num_warps` and `num_stages`. A config may also
+    #: fix `CONSUMERS`, `CONSUMER_WARPS` and `CONSUMER_REGISTERS`.
+    configs: Sequence[Mapping[str, Any]] = ()
+    #: What Triton's tuner keys those on where the source has no tuner of its own that we know.
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RingPlan:
+    """One config of the source in the terms of the converted kernel."""
+
+    stages: int
+    consumers: int
+    consumer_warps: int
+    consumer_registers: int
+    #: The cap on registers per thread at launch; `None` leaves it to the compiler.
+    maxnreg: int | None
+    #: CTAs that fit one SM by registers and shared memory.
+    resident: int
+    #: The depth the config asked for: more than `stages` where shared memory did not allow it.
+    asked: int
+    boxes: Mapping[str, Box] = field(hash=False)
+
+    @property
+    def constexprs(self) -> dict[str, int]:
+        """The constexpr arguments that every converted kernel has."""
+        return {
+            "STAGES": self.stages,
+            "CONSUMERS": self.consumers,
+            "CONSUMER_WARPS": self.consumer_warps,
+            "CONSUMER_REGISTERS": self.consumer_registers,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """Which kernel a launch would run, and with what: the record the verifier and the simulator work from."""
+
+    #: "specialized" or "original".
+    path: str
+    #: Why the original runs, as a kebab-case code and a sentence; both empty on the specialized path.
+    code: str
+    text: str
+    kernel: Any
+    #: Up to three extents; `()` where nothing would be launched. A callable grid is resolved only if specialized.
+    grid: Any
+    #: The kernel's arguments by name, descriptors and constexprs among them.
+    kwargs: Mapping[str, Any]
+    #: Options of the launch, such as `num_warps` and `maxnreg`.
+    options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    plan: RingPlan | None = None

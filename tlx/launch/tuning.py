@@ -1,0 +1,223 @@
+"""From a config of the source to consumer groups, registers and ring depth, and which configs to try at all.
+
+Rules (design: whose tiles, warps and grid):
+
+* tile sizes stay the source's; `num_warps` counts the consumer warps in total, rounded up to a warp group;
+* `num_stages` is the depth of the rings, at least 2, at most what fits shared memory beside the epilogue;
+* configs of our own differ in depth, or come from the plan; those with other tiles need a grid that follows them.
+
+Figures are Hopper's (CUDA programming guide, compute capability 9.0).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from triton import Config
+
+from tlx.launch.guard import Fallback, TmaView
+from tlx.launch.schedule import Box, RingPlan, Schedule
+
+__all__ = ["OVERRIDES", "Boxes", "Candidate", "candidates", "config_of", "plan_ring"]
+
+#: Given every argument and constexpr of the source by name and `CONSUMERS`: the box of each descriptor.
+Boxes = Callable[..., Mapping[str, Box]]
+
+#: Shared memory one CTA may have, and an SM has, in bytes; each resident CTA also costs the system 1 KiB.
+CTA_SHARED_BYTES = 232_448
+SM_SHARED_BYTES = 233_472
+RESERVED_BYTES = 1_024
+#: Rows of the smallest wgmma: a consumer group of fewer has nothing to multiply.
+WGMMA_ROWS = 64
+#: Elements along one axis of a TMA box, and bytes along its contiguous one.
+BOX_LIMIT = 256
+BOX_INNER_BYTES = 16
+#: A full and an empty barrier of 8 bytes for each stage; the block they share is aligned to 128 bytes.
+BARRIER_BYTES = 16
+BARRIER_BLOCK = 128
+MIN_STAGES = 2
+#: What Triton launches with where a call does not say.
+DEFAULT_WARPS, DEFAULT_STAGES = 4, 3
+#: Four producer warps keep 40 registers per thread. Eight consumer warps then get 232: (256·232 + 128·40) <= 65536.
+#: Four consumer warps of 216 come to 128·(216 + 40) = 32768, so two CTAs share an SM if launched with 128 each.
+MANY_REGISTERS, FEW_REGISTERS, PAIRED_MAXNREG = 232, 216, 128
+#: Codes of refusals that no other launch with these dtypes and tiles would escape.
+STRUCTURAL = ("rows", "box", "shared-memory")
+#: Entries of a config that fix what would otherwise be derived.
+OVERRIDES = ("CONSUMERS", "CONSUMER_WARPS", "CONSUMER_REGISTERS")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A config for Triton's tuner, in the source's terms."""
+
+    config: Any
+    #: Whether we added it; the others are the source's own.
+    added: bool
+
+
+def plan_ring(
+    schedule: Schedule,
+    boxes: Boxes,
+    views: Mapping[str, TmaView],
+    arguments: Mapping[str, Any],
+    num_warps: int = DEFAULT_WARPS,
+    num_stages: int = DEFAULT_STAGES,
+) -> RingPlan:
+    """The converted kernel's share of one config; `arguments` are the source's by name, constexprs included.
+
+    Raises `Fallback` with code `rows` (too few for a consumer group), `box` (one the TMA cannot load) or
+    `shared-memory` (not even two stages fit), and whatever `boxes` raises to leave a config to the original.
+    """
+    consumers, warps, registers = _consumer_groups(schedule, arguments, num_warps)
+    chosen = boxes(**{**arguments, "CONSUMERS": consumers})
+    for name, box in chosen.items():
+        _check_box(name, box, views[name])
+    free = CTA_SHARED_BYTES - _epilogue_bytes(schedule, arguments)
+    stages = min(max(MIN_STAGES, num_stages), _depth(chosen, views, free))
+    if stages < MIN_STAGES:
+        stage = _stage_bytes(chosen, views)
+        raise Fallback("shared-memory", f"{MIN_STAGES} stages of {stage} bytes do not fit into {free} bytes")
+    paired = consumers * warps == 4 and registers <= FEW_REGISTERS
+    used = CTA_SHARED_BYTES - free + _ring_bytes(chosen, views, stages)
+    return RingPlan(
+        stages=stages,
+        consumers=consumers,
+        consumer_warps=warps,
+        consumer_registers=registers,
+        maxnreg=PAIRED_MAXNREG if paired else None,
+        resident=2 if paired and 2 * (used + RESERVED_BYTES) <= SM_SHARED_BYTES else 1,
+        asked=num_stages,
+        boxes=chosen,
+    )
+
+
+def candidates(
+    schedule: Schedule,
+    boxes: Boxes,
+    views: Mapping[str, TmaView],
+    complete: Callable[[Any], Mapping[str, Any]],
+    source: Iterable[Any],
+    *,
+    grid_follows: bool,
+) -> list[Candidate]:
+    """The configs to tune over: the source's that can be specialized, then ours; no two that come to the same plan.
+
+    `complete` gives the arguments that reach the kernel under a config. `grid_follows` says that the grid is computed
+    from the config; otherwise only the source's tiles may be used. A config that `boxes` itself leaves to the original
+    stays in: its reason may lie in this launch only. Raises the first config's `Fallback` if none is left.
+    """
+    found: dict[tuple[Any, ...], Candidate] = {}
+    refusals: list[Fallback] = []
+    source = list(source)
+
+    def offer(config: Any, *, added: bool) -> None:
+        shape: tuple[int, ...]
+        try:
+            plan = plan_ring(schedule, boxes, views, complete(config), config.num_warps, config.num_stages)
+            shape = (plan.stages, plan.consumers, plan.consumer_warps)
+        except Fallback as refusal:
+            if refusal.code in STRUCTURAL:
+                refusals.append(refusal)
+                return
+            shape = (config.num_stages, config.num_warps)
+        same = (tuple(sorted(config.kwargs.items())), config.pre_hook, shape)
+        found.setdefault(same, Candidate(config, added))
+
+    for config in source:
+        offer(config, added=False)
+    for config in source:
+        for depth in _deeper(schedule, boxes, views, complete(config), config):
+            offer(_with_depth(config, depth), added=True)
+    for entry in schedule.configs:
+        config = config_of(entry)
+        if grid_follows or any(_same_tiles(config, own) for own in source):
+            offer(config, added=True)
+    if not found:
+        raise refusals[0] if refusals else Fallback("no-config", "the plan names no config that this grid allows")
+    return list(found.values())
+
+
+def _consumer_groups(schedule: Schedule, arguments: Mapping[str, Any], num_warps: int) -> tuple[int, int, int]:
+    """Consumer groups, warps in each, and registers per consumer thread."""
+    rows = arguments.get(schedule.split) if schedule.split is not None else None
+    splits = rows is not None and rows % (2 * WGMMA_ROWS) == 0
+    consumers, warps = (1, 4) if num_warps <= 4 else (2, 4) if splits else (1, 8)
+    consumers = arguments.get("CONSUMERS", consumers)
+    warps = arguments.get("CONSUMER_WARPS", warps)
+    registers = arguments.get("CONSUMER_REGISTERS", FEW_REGISTERS if consumers * warps <= 4 else MANY_REGISTERS)
+    if rows is not None and (rows % consumers or rows // consumers % WGMMA_ROWS):
+        share = f"{schedule.split}={rows} gives each of {consumers} consumer groups"
+        raise Fallback("rows", f"{share} no multiple of {WGMMA_ROWS} rows")
+    return consumers, warps, registers
+
+
+def _check_box(name: str, box: Box, view: TmaView) -> None:
+    """What `cuTensorMapEncodeTiled` demands of a box, and Triton of a block shape."""
+    if len(box.shape) != len(view.shape):
+        raise Fallback("box", f"the box of {name} has {len(box.shape)} axes, its tensor {len(view.shape)}")
+    for extent in box.shape:
+        if not 1 <= extent <= BOX_LIMIT or extent & (extent - 1):
+            raise Fallback("box", f"the box of {name} is {box.shape}: each axis is a power of two up to {BOX_LIMIT}")
+    inner = view.stored_order(box.shape)[-1] * view.itemsize
+    if inner < BOX_INNER_BYTES:
+        raise Fallback("box", f"the box of {name} is {inner} bytes wide where memory is contiguous; the TMA needs 16")
+
+
+def _stage_bytes(boxes: Mapping[str, Box], views: Mapping[str, TmaView]) -> int:
+    return sum(box.elements * views[name].itemsize for name, box in boxes.items())
+
+
+def _ring_bytes(boxes: Mapping[str, Box], views: Mapping[str, TmaView], stages: int) -> int:
+    return stages * _stage_bytes(boxes, views) + math.ceil(stages * BARRIER_BYTES / BARRIER_BLOCK) * BARRIER_BLOCK
+
+
+def _depth(boxes: Mapping[str, Box], views: Mapping[str, TmaView], free: int) -> int:
+    """The deepest rings whose slots and barriers fit into `free` bytes."""
+    stages = max(free, 0) // (_stage_bytes(boxes, views) + BARRIER_BYTES)
+    while stages and _ring_bytes(boxes, views, stages) > free:
+        stages -= 1
+    return stages
+
+
+def _epilogue_bytes(schedule: Schedule, arguments: Mapping[str, Any]) -> int:
+    """An estimate: one byte per element of the output tile.
+
+    A 128 x 256 tile stored as 16 bits takes 32 KiB to change from the layout of wgmma to that of the stores. Where
+    an epilogue needs more, the launch runs out of resources and is tried again with one stage less.
+    """
+    return math.prod(arguments[name] for name in schedule.output) if schedule.output else 0
+
+
+def _deeper(
+    schedule: Schedule, boxes: Boxes, views: Mapping[str, TmaView], arguments: Mapping[str, Any], config: Any
+) -> Sequence[int]:
+    """Depths worth trying besides the config's own: the deepest, and the deepest that leaves room for a second CTA."""
+    try:
+        plan = plan_ring(schedule, boxes, views, arguments, config.num_warps, config.num_stages)
+    except Fallback:
+        return ()
+    epilogue = _epilogue_bytes(schedule, arguments)
+    depths = [_depth(plan.boxes, views, CTA_SHARED_BYTES - epilogue)]
+    if plan.maxnreg is not None:
+        depths.append(_depth(plan.boxes, views, SM_SHARED_BYTES // 2 - RESERVED_BYTES - epilogue))
+    return [depth for depth in depths if depth >= MIN_STAGES]
+
+
+def config_of(entry: Mapping[str, Any]) -> Any:
+    """The `triton.Config` that a mapping of constexprs, `num_warps` and `num_stages` spells."""
+    constexprs = {name: value for name, value in entry.items() if name not in ("num_warps", "num_stages")}
+    warps, stages = entry.get("num_warps", DEFAULT_WARPS), entry.get("num_stages", DEFAULT_STAGES)
+    return Config(constexprs, num_warps=warps, num_stages=stages)
+
+
+def _with_depth(config: Any, depth: int) -> Any:
+    return Config(dict(config.kwargs), num_warps=config.num_warps, num_stages=depth, pre_hook=config.pre_hook)
+
+
+def _same_tiles(config: Any, own: Any) -> bool:
+    tiles = {name: value for name, value in config.kwargs.items() if name not in OVERRIDES}
+    return bool(tiles == own.kwargs)
