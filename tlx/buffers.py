@@ -103,6 +103,7 @@ def local_load(src: buffered_tensor, token: Any = None, layout: Any = None, _sem
 def local_store(dst: buffered_tensor, src: Any, _semantic: Any = None) -> None:
     """Copies a tensor into a view of the same shape and dtype.
 
-    Before TMA or ``async_dot`` may read it, ``tlx.fence("async_shared")`` is due.
+    TMA and ``async_dot`` may read it after ``tlx.fence("async_shared")``. This back end adds that fence by itself; Meta's
+    compiler and the simulator expect it to be written.
     """
     _semantic.registers_to_shared(dst, src)

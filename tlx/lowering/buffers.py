@@ -7,6 +7,7 @@ from typing import Any
 
 import triton.language as tl
 from triton.experimental.gluon.language import _core as ttgl
+from triton.experimental.gluon.language._layouts import NVMMASharedLayout
 from triton.experimental.gluon.language.nvidia import hopper
 
 from ..builtin import TLXError, unwrap
@@ -124,13 +125,16 @@ class BufferSemantic(BarrierSemantic):
         return self.shared_load(tile.gluon(), default_layout(tile.shape, self.warps))
 
     def registers_to_shared(self, buf: Any, value: Any) -> None:
-        """A store of a block of the same shape; its dtype is converted."""
+        """A store of a block, or of a scalar into every element; the dtype must be the tile's."""
         tile = self._tile(buf, "local_store")
         value = self.to_tensor(value)
         value = self.broadcast_impl_shape(value, tile.shape)
         if value.dtype != tile.dtype:
             raise TLXError(f"local_store of {value.dtype} into a buffer of {tile.dtype}: convert it with .to()")
         self.shared_store(tile.gluon(), value)
+        if isinstance(tile.layout, NVMMASharedLayout):
+            # TMA or wgmma may read this tile through any view, which no pass would see. Every writing thread fences.
+            self.memory_fence("async_shared")
 
     def memory_fence(self, scope: str) -> None:
         """A proxy fence, or a fence over global memory."""

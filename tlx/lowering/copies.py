@@ -104,7 +104,7 @@ class CopySemantic(BufferSemantic):
         """``desc.store``: through shared memory of its own, waited for on the spot."""
         block = [unwrap(extent) for extent in desc.block_shape]
         slot = self.shared_view(self.shared_alloc(block, desc.dtype, 1, None), 0)
+        # The store into shared memory brings its fence along.
         self.registers_to_shared(slot, self.cast(self.to_tensor(value), desc.dtype))
-        self.memory_fence("async_shared")
         self.tma_store(desc, slot, offsets)
         self.tma_store_wait(0)
