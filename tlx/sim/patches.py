@@ -7,6 +7,7 @@ it, so it is asked for its patches with a scope that only takes notes; ours come
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -18,11 +19,11 @@ from triton.runtime import jit
 
 import tlx
 
-from . import reductions
+from . import constructors, reductions
 from .interpreter import INTERPRETER, SEMANTIC, bound, sim_range, static_range
 from .report import SimulationError
 from .scalars import operators
-from .sites import here
+from .sites import MARK, here
 from .unwrap import plain
 from .values import Scalar, value
 
@@ -49,10 +50,12 @@ def _truth(self: Any) -> bool:
     handle = self.handle
     if type(handle) is Scalar:
         return bool(handle.value)
-    data = handle.data
-    if data.size != 1:
-        raise SimulationError("a block of values has no single truth value; use & and |", here())
-    return bool(data.item())
+    if self.type.is_block():
+        # Triton's own layers ask whether an optional argument is there.
+        if sys._getframe(1).f_globals.get(MARK):
+            raise SimulationError("a block of values has no single truth value; use & and |", here())
+        return True
+    return bool(handle.data.item())
 
 
 def _index(self: Any) -> int:
@@ -87,6 +90,8 @@ def _collect() -> list[tuple[Any, str, Any]]:
     fast = operators(lambda name: bound(slow[name]) if name in slow else _unsupported(name))
     changes += [(tl.tensor, name, method) for name, method in fast.items() if name in slow]
     changes += [
+        (tl.tensor, "__init__", constructors.tensor_init),
+        (tl.block_type, "__init__", constructors.block_type_init),
         (tl.tensor, "__bool__", _truth),
         (tl.tensor, "__index__", _index),
         (tl.tensor, "__int__", _index),
