@@ -9,7 +9,9 @@ RULES = (
         code="TLX401",
         outcome="declined",
         title="tile is too small for the tensor cores",
-        fact=("The tile has {what}: a warp group multiplies 64 rows at a time, and at least 32 bytes along K."),
+        fact=(
+            "The tile, {tile}, is too small: a warp group multiplies 64 rows at a time, and at least 32 bytes along K."
+        ),
         remedy="Add a config with BLOCK_M a multiple of 64 and BLOCK_K at least 16 for 16-bit operands.",
         why=(
             "Hopper's wgmma works on 64 rows per warp group. Smaller tiles use the older instructions, which "

@@ -1,0 +1,107 @@
+# Every target sets up what it needs. Only Python >= 3.10 and make are required: `make demo`, `make test`.
+#   make PYTHON=python3.12 test      another Python
+#   make PYTEST="-k ring -x" test    arguments for pytest
+
+PYTHON ?= python3
+PYTEST ?=
+TRITON := 3.6.0
+TORCH := 2.13.0
+TRITONS := 3.6.0 3.9.0
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
+
+VENV := .venv
+BIN := $(VENV)/bin
+TORCH_BIN := .venv-torch/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-torch check format lint types golden corpus mutate compat bench docs dist clean
+
+help:
+	@echo "demo        convert corpus/gemm/matmul.py and verify it on the CPU"
+	@echo "test        all tests that need no torch and no GPU"
+	@echo "test-torch  the tests that need torch (a second environment)"
+	@echo "check       format, lint, strict types, tests"
+	@echo "format      rewrite the code in the house format"
+	@echo "golden      accept the current conversions of the cases and the corpus"
+	@echo "corpus      fetch the public kernels by version and check their expected verdicts"
+	@echo "mutate      seed faults in converted kernels; each must be found"
+	@echo "compat      the tests under each supported Triton: $(TRITONS)"
+	@echo "bench       time conversions against their sources (needs a Hopper GPU and torch)"
+	@echo "docs        regenerate the pages under docs/"
+	@echo "dist        build the sdist and the wheel"
+	@echo "clean       remove the environments and what was built"
+
+# ---- environments -----------------------------------------------------------------------------------------------------
+
+# A stamp is written last: an environment that was left half made is made again.
+$(READY): pyproject.toml
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install -e ".[cpu,dev]" "triton==$(TRITON)"
+	@touch $@
+
+# torch brings a Triton of its own, or none where it was built for the CPU.
+.venv-torch/.ready: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-torch
+	$(TORCH_BIN)/python -m pip install "torch==$(TORCH)"
+	$(TORCH_BIN)/python -c "import triton" 2>/dev/null || $(TORCH_BIN)/python -m pip install "triton==$(TRITON)"
+	$(TORCH_BIN)/python -m pip install -e ".[cpu,dev]"
+	@touch $@
+
+.venv-triton-%/.ready: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-triton-$*
+	.venv-triton-$*/bin/python -m pip install -e ".[cpu,dev]" "triton==$*"
+	@touch $@
+
+# ---- what people do ---------------------------------------------------------------------------------------------------
+
+demo: $(READY)
+	$(BIN)/tlxify convert corpus/gemm/matmul.py --verify compiled
+
+test: $(READY)
+	$(BIN)/python -m pytest $(PYTEST)
+
+test-torch: .venv-torch/.ready
+	$(TORCH_BIN)/python -m pytest -m torch $(PYTEST)
+
+check: lint types test
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+golden: $(READY)
+	$(BIN)/python -m pytest tests/cases --update-golden $(PYTEST)
+
+corpus: $(READY)
+	$(BIN)/python corpus/fetch.py
+	$(BIN)/python corpus/check.py
+
+mutate: $(READY)
+	$(BIN)/python -m pytest tests/verify/test_mutants.py $(PYTEST)
+
+compat: $(TRITONS:%=compat-%)
+
+compat-%: .venv-triton-%/.ready
+	.venv-triton-$*/bin/python -m pytest -p no:cacheprovider $(PYTEST)
+
+bench: .venv-torch/.ready
+	$(TORCH_BIN)/python benchmarks/gemm.py
+
+docs: $(READY)
+	$(BIN)/python docs/generate.py
+
+dist: $(READY)
+	$(BIN)/python -m build
+
+clean:
+	rm -rf .venv .venv-torch .venv-triton-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
