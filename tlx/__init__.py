@@ -42,6 +42,23 @@ from .copies import (
     fence_async_shared,
 )
 from .dots import async_dot, async_dot_wait
+from .launch import (
+    Box,
+    Dispatch,
+    Fallback,
+    KernelStats,
+    Schedule,
+    Specialized,
+    StaleKernelError,
+    TmaView,
+    fingerprint_of,
+    require,
+    require_disjoint,
+    require_dtypes,
+    specialized,
+    stats,
+    tma_view,
+)
 from .lowering.jit import jit
 from .lowering.offline import compile
 from .tasks import async_task, async_task_replica_id, async_tasks, get_bufidx_phase
@@ -63,7 +80,15 @@ _LAZY: dict[str, tuple[str, str | None]] = {
 }
 
 __all__ = [
+    "Box",
+    "Dispatch",
+    "Fallback",
+    "KernelStats",
+    "Schedule",
+    "Specialized",
+    "StaleKernelError",
     "TLXError",
+    "TmaView",
     "alloc_barriers",
     "alloc_warp_barrier",
     "async_descriptor_load",
@@ -90,6 +115,7 @@ __all__ = [
     "dtype_of",
     "fence",
     "fence_async_shared",
+    "fingerprint_of",
     "get_bufidx_phase",
     "jit",
     "local_alloc",
@@ -104,9 +130,15 @@ __all__ = [
     "mbarrier_type",
     "named_barrier_arrive",
     "named_barrier_wait",
+    "require",
+    "require_disjoint",
+    "require_dtypes",
     "size_of",
+    "specialized",
+    "stats",
     "storage_kind",
     "thread_id",
+    "tma_view",
 ]
 
 
