@@ -10,7 +10,7 @@ RULES = (
         outcome="declined",
         title="tile is too small for the tensor cores",
         fact=(
-            "The tile, {tile}, is too small: a warp group multiplies 64 rows at a time, and at least 32 bytes along K."
+            "The tile {tile} is too small: a warp group multiplies 64 rows at a time, and at least 32 bytes along K."
         ),
         remedy="Add a config with BLOCK_M a multiple of 64 and BLOCK_K at least 16 for 16-bit operands.",
         why=(
