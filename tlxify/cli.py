@@ -112,7 +112,7 @@ def describe(kernel: KernelOutcome, source: SourceFile) -> Iterator[RenderableTy
         yield role_map(kernel.roles)
     yield from (finding(item, source) for item in kernel.diagnostics)
     if kernel.plan is not None:
-        yield from plan_tables(kernel.plan)
+        yield from plan_tables(kernel.plan, kernel.contract)
 
 
 def finish(job: Job, as_json: bool) -> None:
