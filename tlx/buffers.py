@@ -8,6 +8,10 @@ from .builtin import TLXError, builtin, constant, unwrap
 from .types import _SharedValue, buffered_tensor, storage_kind
 
 
+def _numbers(values: Any, what: str) -> list[int]:
+    return [constant(value, what) for value in unwrap(values)]
+
+
 @builtin
 def local_alloc(
     shape: Any,
@@ -41,7 +45,7 @@ def local_alloc(
     count = constant(num, "num")
     if count < 1:
         raise TLXError(f"num must be at least 1, not {count}")
-    extents = [constant(extent, "extents of local_alloc") for extent in unwrap(shape)]
+    extents = _numbers(shape, "shape of local_alloc")
     return _semantic.shared_alloc(extents, unwrap(dtype), count, unwrap(reuse))  # type: ignore[no-any-return]
 
 
@@ -59,21 +63,20 @@ def local_slice(buf: buffered_tensor, offset: Any, shape: Any, _semantic: Any = 
     """The part of a view that starts at ``offset`` and has ``shape``; both constant, in elements, one entry per
     dimension.
     """
-    start = [constant(x, "offset of local_slice") for x in unwrap(offset)]
-    size = [constant(x, "shape of local_slice") for x in unwrap(shape)]
+    start, size = _numbers(offset, "offset of local_slice"), _numbers(shape, "shape of local_slice")
     return _semantic.shared_slice(buf, start, size)  # type: ignore[no-any-return]
 
 
 @builtin
 def local_trans(buf: buffered_tensor, dims: Any = (1, 0), _semantic: Any = None) -> buffered_tensor:
     """The view with its dimensions permuted; no data moves."""
-    return _semantic.shared_trans(buf, [constant(x, "dims of local_trans") for x in unwrap(dims)])  # type: ignore[no-any-return]
+    return _semantic.shared_trans(buf, _numbers(dims, "dims of local_trans"))  # type: ignore[no-any-return]
 
 
 @builtin
 def local_reshape(src: buffered_tensor, shape: Any, _semantic: Any = None) -> buffered_tensor:
     """The view under another shape of as many elements."""
-    return _semantic.shared_reshape(src, [constant(x, "shape of local_reshape") for x in unwrap(shape)])  # type: ignore[no-any-return]
+    return _semantic.shared_reshape(src, _numbers(shape, "shape of local_reshape"))  # type: ignore[no-any-return]
 
 
 @builtin
@@ -83,7 +86,7 @@ def local_reinterpret(
     """The same bytes as tiles of another ``dtype`` and ``shape``; ``layout`` is not supported."""
     if unwrap(layout) is not None:
         raise TLXError("local_reinterpret takes no layout here: it follows from shape and dtype")
-    size = None if unwrap(shape) is None else [constant(x, "shape of local_reinterpret") for x in unwrap(shape)]
+    size = None if unwrap(shape) is None else _numbers(shape, "shape of local_reinterpret")
     return _semantic.shared_reinterpret(src, unwrap(dtype), size)  # type: ignore[no-any-return]
 
 
@@ -103,7 +106,7 @@ def local_load(src: buffered_tensor, token: Any = None, layout: Any = None, _sem
 def local_store(dst: buffered_tensor, src: Any, _semantic: Any = None) -> None:
     """Copies a tensor into a view of the same shape and dtype.
 
-    TMA and ``async_dot`` may read it after ``tlx.fence("async_shared")``. This back end adds that fence by itself; Meta's
-    compiler and the simulator expect it to be written.
+    TMA and ``async_dot`` may read it after ``tlx.fence("async_shared")``. This back end adds that fence by itself;
+    Meta's compiler and the simulator expect it to be written.
     """
     _semantic.registers_to_shared(dst, src)

@@ -12,7 +12,7 @@ from triton.backends.compiler import Language
 from triton.compiler.compiler import ASTSource, make_backend
 
 from ..builtin import TLXError
-from . import passes, versions
+from . import checks, passes, versions
 from .codegen import ast_to_module
 
 versions.check()
@@ -70,4 +70,5 @@ class TLXASTSource(ASTSource):  # type: ignore[misc]
             module=module,
         )
         passes.optimize(module, int(target.arch))
+        checks.copy_widths(module)
         return module

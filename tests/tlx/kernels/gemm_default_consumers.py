@@ -31,7 +31,7 @@ def gemm_default_consumers(
         with tlx.async_task("default", replicate=CONSUMERS):
             part: tl.constexpr = tlx.async_task_replica_id()
             acc = tl.zeros((ROWS, BLOCK_N), tl.float32)
-            for k in range(0, k_tiles):
+            for k in range(k_tiles):
                 slot, phase = tlx.get_bufidx_phase(k, STAGES)
                 tlx.barrier_wait(full[slot], phase)
                 acc = tlx.async_dot(a_ring[slot * CONSUMERS + part], b_ring[slot], acc)
@@ -45,7 +45,7 @@ def gemm_default_consumers(
             tl.store(c_ptrs, acc.to(c_ptr.dtype.element_ty), mask=(offs_m[:, None] < M) & (offs_n[None, :] < N))
 
         with tlx.async_task(num_warps=1, registers=PRODUCER_REGISTERS):
-            for k in range(0, k_tiles):
+            for k in range(k_tiles):
                 slot, phase = tlx.get_bufidx_phase(k, STAGES)
                 tlx.barrier_wait(empty[slot], phase ^ 1)
                 tlx.barrier_expect_bytes(full[slot], STAGE_BYTES)

@@ -1,0 +1,351 @@
+"""Misuse that can be seen while compiling is refused with what is wrong and the line it stands on."""
+
+# ruff: noqa: SIM117
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("triton")
+
+import triton.language as tl
+from triton.compiler.errors import CompilationError
+
+import tlx
+
+pytestmark = pytest.mark.triton
+
+
+def refuse(kernel, message, line, **options):
+    """``kernel`` must fail with ``message``, and the error must point at ``line`` of its source."""
+    with pytest.raises(CompilationError) as caught:
+        tlx.compile(kernel, dict.fromkeys(kernel.arg_names, "*fp16"), **options)
+    error = caught.value
+    text = str(error)
+    while error.__cause__ is not None:
+        error = error.__cause__
+        text += str(error)
+    assert message in text
+    shown = str(caught.value).split("\n")
+    caret = next(number for number, row in enumerate(shown) if row.strip() == "^")
+    assert line in shown[caret - 1]
+
+
+@tlx.jit
+def two_defaults(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 1.0)
+        with tlx.async_task("default"):
+            tl.store(out, 2.0)
+
+
+@tlx.jit
+def no_default(out):
+    with tlx.async_tasks():
+        with tlx.async_task(num_warps=4):
+            tl.store(out, 1.0)
+
+
+@tlx.jit
+def statement_between(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 1.0)
+        x = 1
+        with tlx.async_task(num_warps=4):
+            tl.store(out, x)
+
+
+@tlx.jit
+def dynamic_condition(out):
+    flag = tl.program_id(0) > 0
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 1.0)
+        if flag:
+            with tlx.async_task(num_warps=4):
+                tl.store(out, 2.0)
+
+
+@tlx.jit
+def captured_block(out):
+    offsets = tl.arange(0, 128)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out + offsets, 1.0)
+        with tlx.async_task(num_warps=4):
+            tl.store(out + offsets, 2.0)
+
+
+@tlx.jit
+def nested_regions(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            with tlx.async_tasks():
+                with tlx.async_task("default"):
+                    tl.store(out, 1.0)
+        with tlx.async_task(num_warps=4):
+            tl.store(out, 2.0)
+
+
+@tlx.jit
+def return_inside(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            return
+        with tlx.async_task(num_warps=4):
+            tl.store(out, 2.0)
+
+
+@tlx.jit
+def task_alone(out):
+    with tlx.async_task("default"):
+        tl.store(out, 1.0)
+
+
+@tlx.jit
+def odd_warps(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 1.0)
+        with tlx.async_task(num_warps=3):
+            tl.store(out, 2.0)
+
+
+@tlx.jit
+def odd_registers(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 1.0)
+        with tlx.async_task(num_warps=4, registers=100):
+            tl.store(out, 2.0)
+
+
+@tlx.jit
+def too_many_registers(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 1.0)
+        with tlx.async_task(num_warps=4, registers=240, replicate=3):
+            tl.store(out, 2.0)
+
+
+@tlx.jit
+def some_registers(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 1.0)
+        with tlx.async_task(num_warps=4, registers=232):
+            tl.store(out, 2.0)
+        with tlx.async_task(num_warps=4):
+            tl.store(out, 3.0)
+
+
+@tlx.jit
+def replica_outside(out):
+    tl.store(out, tlx.async_task_replica_id())
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message", "line"),
+    [
+        (two_defaults, "this is a second one", 'with tlx.async_task("default"):'),
+        (no_default, "there is none", "with tlx.async_tasks():"),
+        (statement_between, "may stand directly inside async_tasks", "x = 1"),
+        (dynamic_condition, "must be decided at compile time", "if flag:"),
+        (captured_block, "offsets is a block of values", "tl.store(out + offsets, 2.0)"),
+        (nested_regions, "cannot be nested", "with tlx.async_tasks():"),
+        (return_inside, "return inside async_tasks", "return"),
+        (task_alone, "directly inside async_tasks", 'with tlx.async_task("default"):'),
+        (odd_warps, "a power of two, not 3", "with tlx.async_task(num_warps=3):"),
+        (odd_registers, "a multiple of 8 from 24 to 256", "registers=100"),
+        (too_many_registers, "it needs at least 24", "with tlx.async_tasks():"),
+        (some_registers, "or none does", "with tlx.async_task(num_warps=4):"),
+        (replica_outside, "only known inside a task", "tlx.async_task_replica_id()"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_tasks(kernel, message, line):
+    refuse(kernel, message, line)
+
+
+@tlx.jit
+def dot_with(out, KEYWORD: tl.constexpr):
+    a = tlx.local_alloc((64, 64), tl.float16, 1)
+    bars = tlx.alloc_barriers(1)
+    acc = tl.zeros((64, 64), tl.float32)
+    if KEYWORD == "use_acc":
+        acc = tlx.async_dot(a[0], a[0], acc, use_acc=True)
+    elif KEYWORD == "pred":
+        acc = tlx.async_dot(a[0], a[0], acc, pred=True)
+    else:
+        acc = tlx.async_dot(a[0], a[0], acc, mBarriers=[bars[0]])
+    tl.store(out, tl.sum(acc))
+
+
+@pytest.mark.parametrize("keyword", ["use_acc", "pred", "mBarriers"])
+def test_blackwell_arguments_of_a_hopper_dot(keyword):
+    with pytest.raises(CompilationError, match=f"{keyword} has no effect in a Hopper async_dot"):
+        tlx.compile(dot_with, {"out": "*fp16"}, {"KEYWORD": keyword})
+
+
+@tlx.jit
+def dot_of(out, M: tl.constexpr, N: tl.constexpr, DTYPE: tl.constexpr):
+    a = tlx.local_alloc((M, 128), DTYPE, 1)
+    b = tlx.local_alloc((128, N), DTYPE, 1)
+    acc = tlx.async_dot(a[0], b[0])
+    acc = tlx.async_dot_wait(0, acc)
+    tl.store(out, tl.sum(acc))
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "warps", "message"),
+    [
+        ((64, 64), tl.float16, 2, "this task has 2 warp"),
+        ((32, 64), tl.float16, 4, "M to be a multiple of 64, not 32"),
+        ((64, 64), tl.float8e5, 4, "must be contiguous along K"),
+        ((64, 64), tl.float64, 4, "no fp64 operands"),
+        ((64, 64), tl.int16, 4, "no int16 operands"),
+    ],
+)
+def test_operands_that_wgmma_cannot_take(shape, dtype, warps, message):
+    constants = {"M": shape[0], "N": shape[1], "DTYPE": dtype}
+    with pytest.raises(CompilationError, match=message):
+        tlx.compile(dot_of, {"out": "*fp32"}, constants, num_warps=warps)
+
+
+@tlx.jit
+def slot_too_high(out):
+    ring = tlx.local_alloc((64, 64), tl.float16, 3)
+    tlx.local_store(ring[3], tl.zeros((64, 64), tl.float16))
+
+
+@tlx.jit
+def barrier_slot_too_high(out):
+    bars = tlx.alloc_barriers(2)
+    tlx.barrier_arrive(bars[2])
+
+
+@tlx.jit
+def whole_array(out):
+    bars = tlx.alloc_barriers(2)
+    tlx.barrier_wait(bars, 0)
+
+
+@tlx.jit
+def whole_ring(out):
+    ring = tlx.local_alloc((64, 64), tl.float16, 3)
+    tl.store(out, tl.sum(tlx.local_load(ring)))
+
+
+@tlx.jit
+def boolean_phase(out):
+    bars = tlx.alloc_barriers(2)
+    tlx.barrier_wait(bars[0], tl.program_id(0) > 0)
+
+
+@tlx.jit
+def run_time_bytes(out):
+    bars = tlx.alloc_barriers(2)
+    tlx.barrier_expect_bytes(bars[0], tl.program_id(0))
+
+
+@tlx.jit
+def reserved_barrier(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tlx.named_barrier_arrive(3, 256)
+        with tlx.async_task(num_warps=4, replicate=2):
+            tlx.named_barrier_wait(3, 256)
+
+
+@tlx.jit
+def few_threads(out):
+    tlx.named_barrier_wait(9, 64)
+
+
+@tlx.jit
+def wrong_dtype(out):
+    ring = tlx.local_alloc((64, 64), tl.float16, 1)
+    tlx.local_store(ring[0], tl.zeros((64, 64), tl.float32))
+
+
+@tlx.jit
+def bad_slice(out):
+    ring = tlx.local_alloc((64, 64), tl.float16, 1)
+    tlx.local_slice(ring[0], [48, 0], [32, 64])
+
+
+@tlx.jit
+def narrow_copy(out):
+    offsets = tl.arange(0, 128)
+    tile = tlx.local_alloc((128,), tl.float16, 1)
+    tlx.async_load(out + offsets * 3, tile[0])
+    tlx.async_load_commit_group()
+
+
+@tlx.jit
+def not_available(out):
+    tlx.async_dot_scaled(out, out)
+
+
+@tlx.jit
+def block_pointer(out):
+    tl.make_block_ptr(out, (64,), (1,), (0,), (64,), (0,))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message", "line"),
+    [
+        (slot_too_high, "slot 3 is out of range: there are 3", "ring[3]"),
+        (barrier_slot_too_high, "slot 2 is out of range: there are 2", "bars[2]"),
+        (whole_array, "write bars[slot]", "tlx.barrier_wait(bars, 0)"),
+        (whole_ring, "write buf[slot]", "tlx.local_load(ring)"),
+        (boolean_phase, "not a boolean", "tlx.barrier_wait"),
+        (run_time_bytes, "must be a compile-time int", "tlx.barrier_expect_bytes"),
+        (
+            reserved_barrier,
+            "named barrier 3 belongs to the compiler here (it uses 0, 1, 2, 3)",
+            "named_barrier_arrive(3",
+        ),
+        (few_threads, "include this task's own 128", "named_barrier_wait(9, 64)"),
+        (wrong_dtype, "local_store of fp32 into a buffer of fp16", "tlx.local_store"),
+        (bad_slice, "32 from 48 is no aligned part of 64", "tlx.local_slice"),
+        (not_available, "tlx.async_dot_scaled is not available: it needs a Blackwell GPU", "tlx.async_dot_scaled"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_values(kernel, message, line):
+    refuse(kernel, message, line)
+
+
+def test_cp_async_narrower_than_four_bytes():
+    with pytest.raises(tlx.TLXError, match=r"async_load at .*test_errors.py.*only 2 bytes per thread"):
+        tlx.compile(narrow_copy, {"out": "*fp16"})
+
+
+def test_block_pointers():
+    with pytest.raises(CompilationError, match=r"block.?p(oin)?t"):
+        tlx.compile(block_pointer, {"out": "*fp16"})
+
+
+def test_builtins_need_a_tlx_kernel():
+    import triton
+
+    @triton.jit
+    def plain(out):
+        tlx.named_barrier_wait(9, 128)
+
+    with pytest.raises(CompilationError, match=r"decorated with tlx\.jit, not triton\.jit"):
+        tlx.compile(plain, {"out": "*fp16"})
+    with pytest.raises(tlx.TLXError, match=r"only be called from a kernel"):
+        tlx.fence_async_shared()
+
+
+def test_compile_names_what_is_missing():
+    with pytest.raises(tlx.TLXError, match=r"unknown parameters \['x'\], without type \['out'\]"):
+        tlx.compile(slot_too_high, {"x": "i32"})
+    with pytest.raises(tlx.TLXError, match="unknown target"):
+        tlx.compile(slot_too_high, {"out": "*fp16"}, target="h100")
+    with pytest.raises(tlx.TLXError, match="compiled for Hopper"):
+        tlx.compile(slot_too_high, {"out": "*fp16"}, target="sm_80")

@@ -1,0 +1,41 @@
+"""What can only be judged after the optimiser has chosen layouts, but should still be said in the user's terms."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..builtin import TLXError
+
+_COPY = "ttg.async_copy_global_to_local"
+_BLOCKED = re.compile(r"^(#\w+) = #ttg\.blocked<\{sizePerThread = \[([\d, ]+)\].*?order = \[(\d+)", re.M)
+_SOURCE = re.compile(r": tensor<[\dx]*!tt\.ptr<\w*?(\d+)\w*>, (#\w+)>.*?loc\((#loc\d*)\)")
+_LOCATION = re.compile(r'^(#loc\d*) = loc\((?:"[^"]*"\()?(#loc\d*|"[^"]+":\d+:\d+)', re.M)
+
+
+def copy_widths(module: Any) -> None:
+    """Every cp.async moves 4, 8 or 16 bytes a thread.
+
+    Masks can narrow a copy further; Triton's own lowering reports those.
+
+    Raises:
+        TLXError: a layout gives a thread less, naming the line of the ``async_load``.
+    """
+    text = str(module)
+    if _COPY not in text:
+        return
+    contiguous = {m[1]: int(m[2].split(",")[int(m[3])]) for m in _BLOCKED.finditer(text)}
+    where = {m[1]: m[2] for m in _LOCATION.finditer(text)}
+    for line in text.splitlines():
+        found = _SOURCE.search(line) if _COPY in line else None
+        if found is None or found[2] not in contiguous:
+            continue
+        size = contiguous[found[2]] * int(found[1]) // 8
+        if size < 4:
+            place = found[3]
+            while place in where:
+                place = where[place]
+            raise TLXError(
+                f"async_load at {place} can copy only {size} bytes per thread, cp.async needs at least 4 bytes: make "
+                "the addresses contiguous along one dimension, and let Triton know their alignment"
+            )
