@@ -92,6 +92,7 @@ class Adapter:
             for name, parameter in source.signature.parameters.items()
             if parameter.default is not parameter.empty
         }
+        self._required = [name for name in source.arg_names if name not in self._defaults]
         #: Depths that turned out too deep when launched, and what to use instead.
         self._reduced: dict[RingPlan, RingPlan] = {}
         self._failed: dict[Any, Fallback] = {}
@@ -139,6 +140,9 @@ class Adapter:
             raise Fallback("clusters", f"num_ctas={options['num_ctas']}: converted kernels do not use clusters")
         if options.get("ir_override") is not None:
             raise Fallback("ir-override", "the call replaces the source's intermediate code")
+        for name in self._required:
+            if name not in named:
+                raise Fallback("unknown-config", f"the launch does not say {name}; only the original's decorators know")
         overrides = {name: options[name] for name in OVERRIDES if name in options}
         warps, stages = options.get("num_warps", DEFAULT_WARPS), options.get("num_stages", DEFAULT_STAGES)
         plan = plan_ring(self._schedule, self._boxes, guard.views, {**named, **overrides}, warps, stages)

@@ -13,14 +13,13 @@ from types import MappingProxyType
 
 __all__ = ["ANSWERED", "DISPATCHED", "FORWARDED", "REFUSED"]
 
-DISPATCHED = frozenset({"run", "warmup", "__getitem__"})
+DISPATCHED = frozenset({"run", "warmup", "__getitem__", "__call__"})
 
 ANSWERED = frozenset({"best_config", "configs_timings", "bench_time"})
 
 REFUSED = MappingProxyType(
     {
         "_unsafe_update_src": "it would change the source under its conversion; call it on `.original`, convert again",
-        "__reduce__": "a binding of two live kernels cannot be pickled; import it where it is needed",
         "__reduce_ex__": "a binding of two live kernels cannot be pickled; import it where it is needed",
     }
 )
@@ -31,7 +30,7 @@ REFUSED = MappingProxyType(
 FORWARDED = frozenset({
     # JITFunction, TLX's included
     "CompiledKernel", "ASTSource", "compile", "_call_hook", "_do_compile", "_fn_name", "_get_src", "_hash_lock",
-    "_pack_args", "_repr", "_set_src", "_src", "_flatten_ir", "__call__", "__doc__", "__globals__", "__module__",
+    "_pack_args", "_repr", "_set_src", "_src", "_flatten_ir", "__doc__", "__globals__", "__module__",
     "__name__", "__qualname__", "add_pre_run_hook", "arg_names", "cache_key", "constexprs", "create_binder",
     "debug", "def_file_col_number", "def_file_line_number", "device_caches", "do_not_specialize",
     "do_not_specialize_on_alignment", "file_name", "fn", "get_capture_scope", "hash", "is_gluon", "kernel",

@@ -34,8 +34,8 @@ class Specialized:
         own["_dispatcher"] = dispatcher
         own["run"] = dispatcher.run
         for name in IDENTITY:
-            if (value := getattr(dispatcher.original, name, None)) is not None:
-                own[name] = value
+            if hasattr(dispatcher.original, name):
+                own[name] = getattr(dispatcher.original, name)
 
     @property
     def original(self) -> Any:

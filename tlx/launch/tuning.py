@@ -69,11 +69,17 @@ def plan_ring(
 ) -> RingPlan:
     """The converted kernel's share of one config; `arguments` are the source's by name, constexprs included.
 
-    Raises `Fallback` with code `rows` (too few for a consumer group), `box` (one the TMA cannot load) or
-    `shared-memory` (not even two stages fit), and whatever `boxes` raises to leave a config to the original.
+    Raises `Fallback` with code `rows` (too few for a consumer group), `box` (one the TMA cannot load),
+    `shared-memory` (not even two stages fit) or `guard-error` (`boxes` failed), and whatever `boxes` raises to leave a
+    config to the original.
     """
     consumers, warps, registers = _consumer_groups(schedule, arguments, num_warps)
-    chosen = boxes(**{**arguments, "CONSUMERS": consumers})
+    try:
+        chosen = boxes(**{**arguments, "CONSUMERS": consumers})
+    except Fallback:
+        raise
+    except Exception as error:
+        raise Fallback("guard-error", f"the boxes failed: {type(error).__name__}: {error}") from error
     for name, box in chosen.items():
         _check_box(name, box, views[name])
     free = CTA_SHARED_BYTES - _epilogue_bytes(schedule, arguments)

@@ -87,9 +87,7 @@ class Bench:
         settings = {
             "guard": kernels.guard,
             "boxes": kernels.boxes,
-            "schedule": launch.Schedule(
-                split="BLOCK_M", persistent=True, grid_rank=1, output=("BLOCK_M", "BLOCK_N")
-            ),
+            "schedule": launch.Schedule(split="BLOCK_M", persistent=True, grid_rank=1, output=("BLOCK_M", "BLOCK_N")),
             "fingerprint": launch.fingerprint_of(kernels.matmul),
             **changes,
         }

@@ -1,0 +1,198 @@
+"""Views, byte ranges, requirements: the vocabulary of a generated guard."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from tests.tlx.launch.fakes import BF16, FP16, FP32, DType, Memory
+from tlx.launch.guard import UNBOUNDED, Fallback, require, require_disjoint, require_dtypes, tma_view
+from tlx.launch.pointers import ByteRange, byte_range, dtype_name
+
+BASE = 1 << 20
+
+
+def view(shape, strides, dtype=FP16, base=BASE):
+    return tma_view("x", Memory(base, dtype=dtype), shape, strides)
+
+
+def refusal(*args, **kwargs):
+    with pytest.raises(Fallback) as caught:
+        view(*args, **kwargs)
+    assert "x" in caught.value.text
+    return caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "transposed"),
+    [
+        ((64, 32), (32, 1), False),
+        ((64, 32), (1, 64), True),
+        ((64, 32), (40, 1), False),
+        ((4, 64, 32), (2048, 32, 1), False),
+        ((4, 64, 32), (2048, 1, 64), True),
+        ((2, 3, 4, 64, 32), (24576, 8192, 2048, 32, 1), False),
+        ((128,), (1,), False),
+    ],
+)
+def test_either_major_is_readable(shape, strides, transposed):
+    found = view(shape, strides)
+    assert (found.transposed, found.shape, found.strides) == (transposed, shape, strides)
+    descriptor = found.descriptor([1] * (len(shape) - 2) + [16, 8][-len(shape) :])
+    assert isinstance(descriptor, TensorDescriptor)
+    assert descriptor.strides[-1] == 1
+    assert sorted(descriptor.shape) == sorted(shape)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "transposed"),
+    [
+        ((1, 100), (100, 1), False),
+        ((1, 100), (7, 1), False),
+        ((100, 1), (1, 1), True),
+        ((100, 1), (8, 5), False),
+        ((1, 64, 32), (3, 32, 1), False),
+        ((1, 64, 32), (0, 32, 1), False),
+    ],
+)
+def test_strides_of_axes_with_one_element_do_not_matter(shape, strides, transposed):
+    found = view(shape, strides)
+    assert found.transposed is transposed
+    found.descriptor([1] * len(shape))
+
+
+@pytest.mark.parametrize(
+    ("code", "shape", "strides"),
+    [
+        ("no-unit-stride", (64, 32), (64, 2)),
+        ("no-unit-stride", (64, 32, 16), (1, 64, 2048)),
+        ("unaligned-stride", (64, 33), (33, 1)),
+        ("unaligned-stride", (63, 32), (1, 63)),
+        ("unaligned-stride", (2, 64, 32), (2049, 32, 1)),
+        ("stride-sign", (64, 32), (0, 1)),
+        ("stride-sign", (64, 32), (-32, 1)),
+        ("stride-range", (64, 32), (1 << 39, 1)),
+        ("empty", (0, 32), (32, 1)),
+        ("empty", (-4, 32), (32, 1)),
+        ("extent-range", (1 << 31, 32), (32, 1)),
+        ("rank", (), ()),
+        ("rank", (2,) * 6, (32, 16, 8, 4, 2, 1)),
+    ],
+)
+def test_what_the_tma_cannot_read(code, shape, strides):
+    assert refusal(shape, strides) == code
+
+
+def test_base_and_strides_are_judged_in_bytes():
+    assert refusal((64, 32), (32, 1), base=BASE + 8) == "unaligned-base"
+    assert view((64, 4), (4, 1), dtype=FP32).strides == (4, 1)
+    assert refusal((64, 4), (4, 1), dtype=FP16) == "unaligned-stride"
+    assert refusal((64, 8), (8, 1), dtype=DType("float8_e4m3fn", 1)) == "unaligned-stride"
+
+
+@pytest.mark.parametrize("value", [None, 3, "x", [1]])
+def test_only_pointers_are_viewed(value):
+    with pytest.raises(Fallback) as caught:
+        tma_view("x", value, (64, 32), (32, 1))
+    assert caught.value.code == "not-a-pointer"
+
+
+def test_an_unbounded_axis_clips_nothing():
+    assert view((None, 32), (32, 1)).shape == (UNBOUNDED, 32)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.integers(-9, 9)), min_size=1, max_size=4),
+    st.sampled_from([1, 2, 4]),
+)
+def test_byte_range_is_exactly_the_bytes_touched(axes, itemsize):
+    shape, strides = zip(*axes, strict=True)
+    offsets = {0}
+    for extent, stride in axes:
+        offsets = {offset + index * stride for offset in offsets for index in range(extent)}
+    found = byte_range(Memory(BASE, dtype=DType("x", itemsize)), shape, strides)
+    expected = (BASE + min(offsets) * itemsize, BASE + (max(offsets) + 1) * itemsize)
+    assert (found.first, found.end) == expected
+
+
+def test_an_empty_tensor_has_no_bytes():
+    assert not byte_range(Memory(BASE), (0, 5), (5, 1)).overlaps(ByteRange(0, math.inf))
+
+
+def test_an_unbounded_axis_ends_with_its_storage():
+    class Storage:
+        def data_ptr(self):
+            return BASE
+
+        def nbytes(self):
+            return 4096
+
+    class Stored(Memory):
+        def untyped_storage(self):
+            return Storage()
+
+    assert byte_range(Stored(BASE + 64), (None, 32), (32, 1)) == ByteRange(BASE + 64, BASE + 4096)
+    assert byte_range(Memory(BASE), (None, 32), (32, 1)).end == math.inf
+    assert byte_range(Stored(BASE + 64), (None, 32), (-32, 1)).first == BASE
+
+
+@pytest.mark.parametrize(
+    ("offset", "strides", "overlaps"),
+    [
+        (64 * 32 * 2, (32, 1), False),
+        (64 * 32 * 2 - 2, (32, 1), True),
+        (-64 * 32 * 2, (32, 1), False),
+        (-64 * 32 * 2 + 2, (32, 1), True),
+        (64, (64, 1), True),
+        (64 * 32 * 2, (-32, 1), True),
+        (64 * 32 * 2 * 2, (-32, 1), False),
+        (0, (0, 1), True),
+    ],
+)
+def test_stores_must_stay_clear_of_what_is_read(offset, strides, overlaps):
+    read = view((64, 32), (32, 1))
+    stored = Memory(BASE + offset)
+    if not overlaps:
+        require_disjoint("c", stored, (64, 32), strides, reads=[read])
+        return
+    with pytest.raises(Fallback, match="c is stored to where x is read") as caught:
+        require_disjoint("c", stored, (64, 32), strides, reads=[read])
+    assert caught.value.code == "overlap"
+
+
+def test_no_store_no_overlap():
+    require_disjoint("c", None, (64, 32), (32, 1), reads=[view((64, 32), (32, 1))])
+
+
+def test_dtypes():
+    half, other, single = Memory(0), Memory(0, dtype=BF16), Memory(0, dtype=FP32)
+    require_dtypes({"a": half, "b": half}, ("fp16", "bf16"))
+    require_dtypes({"a": half, "b": other}, ("fp16", "bf16"), same=False)
+    for pointers, words in (({"a": half, "b": single}, "b is fp32"), ({"a": half, "b": other}, "the dtypes differ")):
+        with pytest.raises(Fallback, match=words) as caught:
+            require_dtypes(pointers, ("fp16", "bf16"))
+        assert caught.value.code == "dtype"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name"),
+    [
+        ("torch.float16", "fp16"),
+        ("torch.bfloat16", "bf16"),
+        ("torch.float8_e4m3fn", "fp8e4nv"),
+        ("float8_e5m2", "fp8e5"),
+        ("torch.int8", "i8"),
+        ("fp32", "fp32"),
+        ("quint4x2", "quint4x2"),
+    ],
+)
+def test_dtypes_have_triton_s_names(dtype, name):
+    assert dtype_name(dtype) == name
+
+
+def test_require_names_code_and_text():
+    require(True, "code", "text")
+    with pytest.raises(Fallback, match="code: text"):
+        require(False, "code", "text")
