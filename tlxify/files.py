@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
+from .source import LINE
+
 RECORD = re.compile(r"^# tlxify: source sha256 before ([0-9a-f]{64}) after ([0-9a-f]{64})\n?\Z", re.MULTILINE)
-LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class FileError(Exception):

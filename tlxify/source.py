@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from pathlib import Path
+
+LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,8 @@ class Span:
     def of(node: ast.AST) -> Span:
         """The stretch that an `ast` node covers."""
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-        return Span(line, column, getattr(node, "end_lineno", line) or line, getattr(node, "end_col_offset", column) or column)
+        end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
+        return Span(line, column, end_line or line, end_column or column)
 
     def contains(self, other: Span) -> bool:
         """Whether `other` lies inside this stretch."""
@@ -45,14 +49,18 @@ class SourceFile:
         with tokenize.open(path) as stream:
             return SourceFile(str(path), stream.read())
 
+    def lines(self) -> list[str]:
+        """The lines with their ends, as Python counts them (`str.splitlines` also ends one at a form feed)."""
+        return LINE.findall(self.text)
+
     def line(self, number: int) -> str:
         """Line `number` (from 1) without its end, or an empty string past the last one."""
-        lines = self.text.splitlines()
-        return lines[number - 1] if 0 < number <= len(lines) else ""
+        lines = self.lines()
+        return lines[number - 1].rstrip("\r\n") if 0 < number <= len(lines) else ""
 
     def segment(self, span: Span) -> str:
         """The text of `span`. Columns count UTF-8 bytes, as `ast` counts them."""
-        lines = self.text.splitlines(keepends=True)[span.line - 1 : span.end_line]
+        lines = self.lines()[span.line - 1 : span.end_line]
         if not lines:
             return ""
         last = lines[-1].encode()[: span.end_column].decode()
