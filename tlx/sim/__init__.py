@@ -7,6 +7,7 @@ report.raise_for_findings()
 from __future__ import annotations
 
 from .findings import KINDS, Finding
+from .patches import installed as session
 from .report import FindingsError, Report, SimulationError
 from .run import run
 from .schedules import Schedule, Seeded
@@ -24,5 +25,6 @@ __all__ = [
     "SimulationError",
     "Site",
     "run",
+    "session",
     "tensor",
 ]

@@ -14,6 +14,7 @@ from .findings import (
     SharedMemoryBudget,
     SlotOutOfRange,
     TooManyArrivals,
+    WrongPhase,
 )
 from .report import SimulationError
 from .scheduler import Operation
@@ -101,29 +102,30 @@ class BarrierOps:
         bar.outstanding += nbytes
         bar.last_expect = here()
         bar.expect_phase[agent.lane] = bar.phase
-        bar.expected_here = True
         self._arrive(bar, 1)
 
     def _arrive(self, bar: MBarrier, count: int) -> None:
         cta, agent = self.cta, self.cta.agent
         if agent.clock.get(bar.lane, 0) < bar.phase:
-            cta.found(
-                TooManyArrivals,
-                f"{agent.name} arrives on {bar.name} in phase {bar.phase} without knowing that phase {bar.phase - 1} is over",
-                other=bar.site, barriers=(bar.describe(),),
-            )  # fmt: skip
+            self._report_early_arrival(bar)
         bar.pending -= count
         if bar.pending < 0:
             what = f"{bar.count - bar.pending} arrivals on {bar.name} in one phase, {bar.count} are due"
             cta.found(TooManyArrivals, what, other=bar.site, barriers=(bar.describe(),))
             bar.pending = 0
-        alone = not bar.expected_here and bar.arrivers <= {agent.lane}
         bar.publish(agent)
-        phase = bar.phase
         self.settle(bar)
-        if alone and bar.phase > phase:
-            # All arrivals were its own and nothing asynchronous was due, so it knows that the phase is over.
-            agent.clock[bar.lane] = bar.phase
+
+    def _report_early_arrival(self, bar: MBarrier) -> None:
+        agent = self.cta.agent
+        what = f"{agent.name} arrives on {bar.name} in phase {bar.phase} without knowing that the one before is over"
+        useless = agent.free_waits.get(agent.last_wait)
+        if useless is None:
+            self.cta.found(TooManyArrivals, what, other=bar.site, barriers=(bar.describe(),))
+        else:
+            waited, site = useless
+            what += f": its wait on {waited.name} returned at once"
+            self.cta.found(WrongPhase, what, other=site, barriers=(bar.describe(), waited.describe()))
 
     def settle(self, bar: MBarrier) -> None:
         """Ends the barrier's phase if it is due and reports copies that the phase should have waited for."""
@@ -138,6 +140,7 @@ class BarrierOps:
     def bind_copy(self, bar: MBarrier, copy: Operation) -> None:
         """Notes that ``copy`` will land on ``bar``."""
         bar.copies[copy] = bar.phase
+        bar.last_copy = copy.site
         if bar.expect_phase.get(copy.agent.lane, bar.phase) < bar.phase and bar.unannounced is None:
             bar.unannounced = copy.site
 

@@ -1,7 +1,8 @@
 """mbarriers and named barriers, with their exact phase rules and the order they create.
 
-An mbarrier counts phases. A phase is over when ``count`` arrivals have come and the announced bytes have landed; the test
-``wait(p)`` only sees the parity of the current phase. The absolute number kept here tells when that test is ambiguous.
+An mbarrier counts phases. A phase is over when ``count`` arrivals have come and the announced bytes have landed; the
+test ``wait(p)`` only sees the parity of the current phase. The absolute number kept here tells when that test is
+ambiguous.
 """
 
 from __future__ import annotations
@@ -36,11 +37,10 @@ class MBarrier:
         #: what the arrivals of finished phases, and those of the current one, published
         self.over: tuple[Clock, Clock] = ({}, {})
         self.gathered: tuple[Clock, Clock] = ({}, {})
-        self.arrivers: set[int] = set()
-        self.expected_here = False
         #: copies bound to the barrier that have not landed, with the phase they were issued in
         self.copies: dict[Operation, int] = {}
         self.last_expect: Site | None = None
+        self.last_copy: Site | None = None
         #: the first copy issued though its issuer's last announcement was for a phase already over
         self.unannounced: Site | None = None
         self.expect_phase: dict[int, int] = {}
@@ -62,7 +62,7 @@ class MBarrier:
         return (self.phase & 1) != parity
 
     def target(self, agent: Agent, parity: int) -> int:
-        """The phase that a wait for ``parity`` means, given what ``agent`` knows: the next one of that parity or the last."""
+        """The phase that a wait for ``parity`` means to ``agent``: the first not known to be over, or the last."""
         known = agent.clock.get(self.lane, 0)
         return known if (known & 1) == parity else known - 1
 
@@ -70,7 +70,6 @@ class MBarrier:
         """Adds what ``agent`` knows to the current phase."""
         join(self.gathered[0], agent.clock)
         join(self.gathered[1], agent.proxied)
-        self.arrivers.add(agent.lane)
         agent.tick()
 
     def complete_if_due(self) -> list[Operation]:
@@ -84,8 +83,6 @@ class MBarrier:
         join(self.over[1], self.gathered[1])
         self.over[0][self.lane] = self.phase
         self.gathered = ({}, {})
-        self.arrivers = set()
-        self.expected_here = False
         return late
 
 
@@ -122,7 +119,7 @@ class NamedBarrier:
 
     def take_part(self, agent: Agent, threads: int, site: Site, complain: Callable[[str, Site | None], None]) -> int:
         """Adds a task's threads; returns the number of the flip it takes part in."""
-        if self.arrived and self.threads != threads:
+        if self.threads not in (0, threads):
             complain(f"{agent.name} names {threads} threads, others {self.threads}", self.site)
         self.threads = threads if not self.arrived else self.threads
         self.site = site

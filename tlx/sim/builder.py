@@ -1,9 +1,10 @@
 """The end of Triton's own front end: instead of IR, its semantic layer builds numpy values here.
 
-Triton's interpreter already has such a builder. This one replaces what it gets wrong (bf16 and fp8, on bit patterns; NaN in
-min and max), what touches memory (checked addresses instead of raw ones), and what a lifted run needs.
+Triton's interpreter already has such a builder. This one replaces what it gets wrong (bf16 and fp8, on bit patterns;
+NaN in min and max), what touches memory (checked addresses instead of raw ones), and what a lifted run needs.
 """
 
+# ruff: noqa: D102 - the methods are Triton's builder interface, and mean what their names say
 from __future__ import annotations
 
 from typing import Any
@@ -184,7 +185,7 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
         return value(arg.data.reshape(-1)[:1].copy(), arg.dtype.scalar)
 
     def create_histogram(self, data: Value, bins: int, mask: Value | None) -> Value:
-        numbers = data.data.astype(np.int64)
+        numbers: np.ndarray = data.data.astype(np.int64)
         keep = (numbers >= 0) & (numbers < bins)
         if mask is not None:
             keep &= mask.data
@@ -203,7 +204,7 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
     def create_inline_asm(self, *args: Any) -> Value:
         raise SimulationError("inline assembly cannot be simulated", here())
 
-    # memory: Triton 3.6 passes two cache arguments, 3.9 one, and neither matters here ----------------------------------
+    # memory: Triton 3.6 passes two cache arguments, 3.9 one, and neither matters here
 
     def create_load(self, ptr: Value, *policy: Any) -> Value:
         dtype = ptr.get_element_ty()
@@ -303,11 +304,13 @@ _ATOMIC: dict[Any, Any] = {
 def _saturated(data: np.ndarray, kind: np.dtype) -> np.ndarray:
     """Conversion to fp8 as ``cvt.satfinite`` does it: what lies beyond the largest value becomes it; NaN stays."""
     limit = float(ml_dtypes.finfo(kind).max)
-    return np.clip(data.astype(np.float32), -limit, limit).astype(kind)
+    clipped: np.ndarray = np.clip(data.astype(np.float32), -limit, limit)
+    return clipped.astype(kind)
 
 
 def _towards_zero(data: np.ndarray, kind: np.dtype) -> np.ndarray:
     """A narrowing conversion that rounds towards zero."""
     near = data.astype(kind)
     too_big = np.abs(near.astype(np.float64)) > np.abs(data.astype(np.float64))
-    return np.where(too_big, np.nextafter(near, kind.type(0)), near).astype(kind)
+    result: np.ndarray = np.where(too_big, np.nextafter(near, kind.type(0)), near)
+    return result.astype(kind)

@@ -1,8 +1,8 @@
 """Vector clocks: who knows of which events.
 
-A *lane* is a sequence of events that happen one after the other: a task, one ordered queue of asynchronous work of a task,
-or the phases of one mbarrier. An event is (lane, time). A clock maps lanes to the latest time known; an event is known,
-and with it everything before it in its lane, when the clock's entry is not smaller than its time.
+A *lane* is a sequence of events that happen one after the other: a task, one ordered queue of asynchronous work of a
+task, or the phases of one mbarrier. An event is (lane, time). A clock maps lanes to the latest time known; an event is
+known, and with it everything before it in its lane, when the clock's entry is not smaller than its time.
 """
 
 from __future__ import annotations

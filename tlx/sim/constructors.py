@@ -1,4 +1,5 @@
-"""Cheaper constructors of ``tl.tensor`` and ``tl.block_type``: the same attributes, with what depends on the shape cached.
+"""Cheaper constructors of ``tl.tensor`` and ``tl.block_type``: the same attributes, with what depends on the shape
+cached.
 
 Triton builds three tuples and a name for every intermediate value, which takes longer than computing the value.
 """
@@ -20,7 +21,7 @@ _tensor_shapes: dict[tuple[int, ...], tuple[Any, Any]] = {}
 def block_type_init(self: Any, element_ty: Any, shape: Any) -> None:
     """``tl.block_type.__init__``; a shape is validated the first time it is seen."""
     key = tuple([s.value if type(s) is tl.constexpr else s for s in shape])
-    known = _shapes.get(key) if all([type(s) is int for s in key]) else None
+    known = _shapes.get(key) if all(type(s) is int for s in key) else None
     if known is None:
         _block_type(self, element_ty, shape)
         _shapes[tuple(int(s) for s in self.shape)] = (self.shape, self.numel, str(self.shape))

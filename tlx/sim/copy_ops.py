@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from .findings import LeftoverState
 from .memory import Descriptor
 from .report import SimulationError
 from .scheduler import Operation, Queue
@@ -15,9 +14,6 @@ from .shared import View
 from .shared_ops import SharedOps, as_view
 from .sites import here
 from .unwrap import offsets, truth
-
-__all__ = ["CopyOps", "LeftoverState"]
-
 
 def _squeezed(shape: Any) -> list[int]:
     """A shape without its leading ones: a box may have more of them than the slot it goes into."""
@@ -29,8 +25,6 @@ def _squeezed(shape: Any) -> list[int]:
 
 class CopyOps(SharedOps):
     """Part of the semantic layer."""
-
-    builder: Any
 
     def _box(self, desc: Any, view: View, at: Any) -> tuple[Descriptor, tuple[int, ...]]:
         handle = getattr(desc, "handle", None)

@@ -92,7 +92,8 @@ class Cta:
 
     def barrier_states(self) -> tuple[str, ...]:
         """The state of every barrier, for a report."""
-        return tuple(bar.describe() for bar in [*self.mbarriers, *self.named.values()])
+        bars: list[MBarrier | NamedBarrier] = [*self.mbarriers, *self.named.values()]
+        return tuple(bar.describe() for bar in bars)
 
     # accesses to shared memory ---------------------------------------------------------------------------------------
 
@@ -150,10 +151,11 @@ class Cta:
         elif (free := self._useless_wait(old)) is not None:
             kind = WrongPhase
             bar, waited = free
+            other = waited
             barriers = (bar.describe(),)
             what = (
                 f"{new.kind} of {new.view} is not ordered with the {old.kind} of {old.agent}: "
-                f"the wait on {bar.name} (line {waited.line}) asked for a phase that was over and returned at once"
+                f"the wait on {bar.name} asked for a phase that was over and returned at once"
             )
         else:
             kind = Race
@@ -199,7 +201,7 @@ class Cta:
                 self._bytes(bar, f"{bar.outstanding} more bytes are expected than copied", bar.last_expect or bar.site)
             elif bar.outstanding < 0:
                 what = f"{-bar.outstanding} bytes were copied that were not expected"
-                self._bytes(bar, what, bar.unannounced or bar.last_expect or bar.site)
+                self._bytes(bar, what, bar.last_expect or bar.last_copy or bar.site)
 
     def _bytes(self, bar: MBarrier, what: str, site: Site) -> None:
         self.findings.add(ExpectBytes, f"{bar.name}: {what}", site, None, (), (bar.describe(),))

@@ -10,6 +10,8 @@ from types import FunctionType
 from typing import Any
 
 import triton.language as tl
+from triton.language.extra import libdevice as generic_libdevice
+from triton.language.extra.cuda import libdevice
 from triton.runtime.jit import JITFunction
 
 from . import rewrite
@@ -138,17 +140,27 @@ class Program:
         names = dict(fn.__globals__)
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
             names[name] = capture(lambda cell=cell: cell.cell_contents)  # type: ignore[misc]
-        for name, value in names.items():
-            if isinstance(value, tl.constexpr):
-                names[name] = value.value
-            elif isinstance(value, FunctionType) and getattr(value, "__triton_builtin__", False):
-                names[name] = bound(value)
+        names = {name: _as_seen_by_kernels(value) for name, value in names.items()}
         for name, value in _BUILTINS.items():
             names.setdefault(name, value)
         names[MARK] = self.user
         self.namespace.clear()
         self.namespace.update(names)
         self.epoch = epoch
+
+
+def _as_seen_by_kernels(value: Any) -> Any:
+    """What a global stands for inside a kernel."""
+    if isinstance(value, tl.constexpr):
+        return value.value
+    if value is generic_libdevice:
+        return libdevice
+    if isinstance(value, FunctionType):
+        if value.__module__ == generic_libdevice.__name__:
+            value = getattr(libdevice, value.__name__, value)
+        if getattr(value, "__triton_builtin__", False):
+            return bound(value)
+    return value
 
 
 def _annotation(annotation: Any) -> str:

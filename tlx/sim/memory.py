@@ -84,7 +84,7 @@ class GlobalMemory:
     def _gather_scattered(self, positions: np.ndarray, wanted: np.ndarray, dtype: Any, what: str) -> list[Any]:
         itemsize = numpy_dtype(dtype).itemsize
         parts = []
-        left = np.ones(wanted.size, bool)
+        left: np.ndarray = np.ones(wanted.size, bool)
         for allocation in self.allocations:
             inside = (wanted >= np.uint64(allocation.start)) & (
                 wanted + np.uint64(itemsize) <= np.uint64(allocation.stop)
@@ -108,14 +108,13 @@ class GlobalMemory:
     def load(self, addresses: np.ndarray, mask: np.ndarray | None, other: np.ndarray | None, dtype: Any) -> np.ndarray:
         """Values at ``addresses``; masked elements get ``other``, or 0."""
         kind = FLOAT64 if self.lift and dtype.scalar.is_floating() else numpy_dtype(dtype)
-        out = (
-            np.zeros(addresses.size, kind)
-            if other is None
-            else np.broadcast_to(other, addresses.shape).astype(kind).ravel()
-        )
+        out: np.ndarray = np.zeros(addresses.size, kind)
+        if other is not None:
+            out[:] = np.broadcast_to(other, addresses.shape).ravel()
         for elements, positions, indices in self.gather(addresses, mask, dtype, "load"):
             out[positions] = elements[indices]
-        return out.reshape(addresses.shape)
+        out.shape = addresses.shape
+        return out
 
     def store(self, addresses: np.ndarray, values: np.ndarray, mask: np.ndarray | None, dtype: Any) -> None:
         """Writes ``values`` where the mask allows."""
@@ -128,12 +127,13 @@ class GlobalMemory:
     ) -> np.ndarray:
         """Atomics: applies ``change(old value, position)`` element by element and returns the old values."""
         kind = FLOAT64 if self.lift and dtype.scalar.is_floating() else numpy_dtype(dtype)
-        out = np.zeros(addresses.size, kind)
+        out: np.ndarray = np.zeros(addresses.size, kind)
         for elements, positions, indices in self.gather(addresses, mask, dtype, "atomic"):
             for position, index in zip(positions.tolist(), indices.tolist(), strict=True):
                 out[position] = elements[index]
                 elements[index] = change(elements[index], position)
-        return out.reshape(addresses.shape)
+        out.shape = addresses.shape
+        return out
 
     def _window(
         self, desc: Descriptor, offsets: tuple[int, ...], what: str
@@ -161,7 +161,7 @@ class GlobalMemory:
     def load_box(self, desc: Descriptor, offsets: tuple[int, ...]) -> np.ndarray:
         """A whole box; what lies outside the tensor is 0, or NaN if the descriptor says so."""
         kind = FLOAT64 if self.lift and desc.dtype.is_floating() else numpy_dtype(desc.dtype)
-        box = np.full(desc.block, np.nan, kind) if desc.pad_nan else np.zeros(desc.block, kind)
+        box: np.ndarray = np.full(desc.block, np.nan, kind) if desc.pad_nan else np.zeros(desc.block, kind)
         window = self._window(desc, offsets, "descriptor load")
         if window is not None:
             values, inside = window

@@ -20,7 +20,8 @@ def round_to_tf32(x: np.ndarray) -> np.ndarray:
     bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
     rounded = (bits + (((bits >> 13) & 1) + np.uint32(0xFFF))) & np.uint32(0xFFFFE000)
     special = (bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000)
-    return np.where(special, bits, rounded).view(np.float32)
+    result: np.ndarray = np.where(special, bits, rounded)
+    return result.view(np.float32)
 
 
 def dot(a: np.ndarray, b: np.ndarray, acc: np.ndarray | None, dtype: np.dtype, tf32: bool) -> np.ndarray:

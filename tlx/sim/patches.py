@@ -1,7 +1,7 @@
 """What is replaced in Triton and tlx while a simulation runs, and put back afterwards.
 
-The list is made once per process; installing it is a few hundred attribute writes. Triton's own interpreter knows most of
-it, so it is asked for its patches with a scope that only takes notes; ours come after and win.
+The list is made once per process; installing it is a few hundred attribute writes. Triton's own interpreter knows most
+of it, so it is asked for its patches with a scope that only takes notes; ours come after and win.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 import triton.language as tl
+from triton.language.extra.cuda import libdevice
 from triton.runtime import interpreter as stock
 from triton.runtime import jit
 
@@ -72,6 +73,20 @@ def _call_jit(self: Any, *args: Any, **kwargs: Any) -> Any:
     return INTERPRETER.call(self, *args, **kwargs)
 
 
+def _methods() -> Iterator[tuple[Any, str, Any]]:
+    """``x.sum()``: jit functions among the attributes of tensors do not bind ``x`` by themselves."""
+    for name, member in vars(tl.tensor).items():
+        if isinstance(member, jit.JITFunction):
+            yield tl.tensor, name, _method(member)
+
+
+def _method(function: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return INTERPRETER.call(function, self, *args, **kwargs)
+
+    return method
+
+
 def _call_constexpr_function(self: Any, *args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
     return self.fn(*map(plain, args), **{name: plain(arg) for name, arg in kwargs.items()})
 
@@ -82,13 +97,14 @@ def _collect() -> list[tuple[Any, str, Any]]:
     for module in (tl, tl.core):
         stock._patch_lang_core(module, notes)
     changes = [change for change in notes.changes if change[0] is not stock]
-    owners = [tl, tl.core, tl.math, tl.tensor, tl.core.tensor_descriptor_base, tl.core.tensor_descriptor, tlx]
+    owners = [tl, tl.core, tl.math, tl.tensor, tl.core.tensor_descriptor_base, tl.core.tensor_descriptor, tlx, libdevice]
     replaced = {(id(obj), name) for obj, name, _ in changes}
     for owner in owners:
         changes += [change for change in _builtins(owner) if (id(owner), change[1]) not in replaced]
     slow = {name: getattr(tl.tensor, name) for name in dir(tl.tensor) if tl.core.is_builtin(getattr(tl.tensor, name))}
     fast = operators(lambda name: bound(slow[name]) if name in slow else _unsupported(name))
     changes += [(tl.tensor, name, method) for name, method in fast.items() if name in slow]
+    changes += _methods()
     changes += [
         (tl.tensor, "__init__", constructors.tensor_init),
         (tl.block_type, "__init__", constructors.block_type_init),

@@ -27,8 +27,20 @@ from .values import Value, scalar_tensor
 
 #: launch options that change nothing here
 _OPTIONS = frozenset(
-    "num_warps num_stages num_ctas maxnreg ctas_per_cga enable_fp_fusion launch_cooperative_grid launch_pdl "
-    "debug sanitize_overflow warmup stream".split()
+    {
+        "ctas_per_cga",
+        "debug",
+        "enable_fp_fusion",
+        "launch_cooperative_grid",
+        "launch_pdl",
+        "maxnreg",
+        "num_ctas",
+        "num_stages",
+        "num_warps",
+        "sanitize_overflow",
+        "stream",
+        "warmup",
+    }
 )
 
 
@@ -61,17 +73,19 @@ def run(
 ) -> Report:
     """Simulates a launch, one CTA after the other, and reports what is wrong with it.
 
-    Outputs are written to the arguments, as on a GPU. A kernel without tasks simply runs; this is how a plain Triton kernel
-    serves as reference.
+    Outputs are written to the arguments, as on a GPU. A kernel without tasks simply runs; this is how a plain Triton
+    kernel serves as reference.
 
     Args:
-        kernel: a ``tlx.jit`` or ``triton.jit`` function, also under ``autotune`` or ``heuristics`` (which are passed over).
+        kernel: a ``tlx.jit`` or ``triton.jit`` function, also under ``autotune`` or ``heuristics`` (which are passed
+            over).
         grid: up to three extents, or a function of the arguments by name.
         args: positional arguments: numpy and ml_dtypes arrays, ``tlx.sim.tensor``s, torch CPU tensors, host
             ``TensorDescriptor``s over any of these, numbers, None, tuples.
         kwargs: the rest by name, constexprs and ``num_warps`` among them.
         schedule: "late" (asynchronous work completes as late as possible), "eager", ``Seeded(n)`` or an integer seed.
-        check: look for races and the like; without it only deadlocks, misuse of barriers and out-of-bounds accesses are.
+        check: look for races and the like; without it only deadlocks, misuse of barriers and out-of-bounds accesses
+            are.
         max_ctas: simulate only so many.
         order: a function that puts the program ids in another order; by default x is innermost.
         lift: compute with float64 wherever the kernel has a float type, rounding nowhere; outputs go to
@@ -79,7 +93,8 @@ def run(
         tf32: round fp32 operands of dots to tf32 where the kernel allows it, as the GPU does.
 
     Raises:
-        SimulationError: the kernel is not valid, or uses something that is not simulated; the user's line is in the text.
+        SimulationError: the kernel is not valid, or uses something that is not simulated; the user's line is in the
+            text.
         TypeError: ``kernel`` is no kernel, or an argument has a type that Triton lacks.
     """
     jit = unwrap_kernel(kernel)

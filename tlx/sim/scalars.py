@@ -1,7 +1,7 @@
 """Operators on integer scalars, done on Python integers.
 
-Most of what a kernel computes outside its tiles is such arithmetic, and Triton's semantic layer takes some ten microseconds
-for each. The results are those of the hardware: two's complement wrap-around, division towards zero.
+Most of what a kernel computes outside its tiles is such arithmetic, and Triton's semantic layer takes some ten
+microseconds for each. The results are those of the hardware: two's complement wrap-around, division towards zero.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class Agent:
         join(self.proxied, proxied)
 
 
-class Halt(Exception):  # noqa: N818 - it is a way out, not an error
+class Halt(Exception):
     """Ends the simulation of this CTA after a finding that leaves nothing to go on with."""
 
 
@@ -164,7 +164,7 @@ class Scheduler:
                 operations = [op for op in self.in_flight if self._can_complete(op)]
                 if not agents and not operations:
                     return [a for a in self.agents if not a.done]
-                chosen: Any = self.picker.pick(agents, operations, self.current)  # type: ignore[type-var]
+                chosen: Any = self.picker.pick(agents, operations, self.current)
                 if isinstance(chosen, Operation):
                     self._finish(chosen)
                 else:

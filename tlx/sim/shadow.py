@@ -1,9 +1,9 @@
 """Shadow state of shared memory: the last accesses to each range of bytes, and the order they must be in.
 
-An access is charged when it is issued and over at its *end event* (a lane and a time): for an ordinary access the time of
-its task, for an asynchronous one the event that waiting for it makes known. A later conflicting access is ordered behind it
-exactly if its issuer knows that event. So releasing a slot before the wait that retires its reader is seen on every schedule,
-whatever the values turn out to be.
+An access is charged when it is issued and over at its *end event* (a lane and a time): for an ordinary access the time
+of its task, for an asynchronous one the event that waiting for it makes known. A later conflicting access is ordered
+behind it exactly if its issuer knows that event. So releasing a slot before the wait that retires its reader is seen
+on every schedule, whatever the values turn out to be.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ class Storage:
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
-        self.bytes = np.full(nbytes, POISON, np.uint8)
+        self.bytes: np.ndarray = np.full(nbytes, POISON, np.uint8)
         #: bytes written at least once
-        self.filled = np.zeros(nbytes, bool)
+        self.filled: np.ndarray = np.zeros(nbytes, bool)
         self.shadow = Shadow()
         self.known_runs: dict[Any, Runs] = {}
 
@@ -64,7 +64,7 @@ def _runs(start: int, array: np.ndarray) -> Runs:
     for extent, stride in zip(array.shape, array.strides, strict=True):
         offsets = (offsets[:, None] + np.arange(extent) * stride).ravel()
     offsets = np.unique(offsets)
-    breaks = np.flatnonzero(np.diff(offsets) != array.itemsize) + 1
+    breaks: np.ndarray = np.flatnonzero(np.diff(offsets) != array.itemsize) + 1
     return tuple((int(part[0]), int(part[-1]) + array.itemsize) for part in np.split(offsets, breaks))
 
 

@@ -6,6 +6,7 @@ import linecache
 import re
 import sys
 from dataclasses import dataclass
+from types import FrameType
 
 #: the global that marks the namespace of a rewritten kernel or helper; its value says whether a user wrote it
 MARK = "__tlx_sim_user__"
@@ -40,19 +41,19 @@ NOWHERE = Site("<unknown>", 0)
 
 def here() -> Site:
     """The line of user code being interpreted: the innermost frame of a function that a user wrote."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get(MARK):
             return Site(frame.f_code.co_filename, frame.f_lineno)
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return NOWHERE
 
 
 def call_position() -> tuple[object, int]:
     """An identity of the call being interpreted, finer than its line: code object and instruction."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get(MARK):
             return frame.f_code, frame.f_lasti
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None, 0

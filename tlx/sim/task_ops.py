@@ -118,7 +118,7 @@ class Region:
         own = 32 * self.ops.cta.warps * default.spec.replicate * LEAST_REGISTERS
         total = sum(32 * warps * registers for warps, registers in asked) + own
         if total > REGISTERS:
-            what = f"the tasks need {total} registers ({own} of them the least for the default task), an SM has {REGISTERS}"
+            what = f"the tasks need {total} registers ({own} of them for the default task), an SM has {REGISTERS}"
             self.ops.cta.found(RegisterBudget, what, site=self.site)
 
 

@@ -1,8 +1,8 @@
 """Tensors for kernels on a machine without torch: numpy arrays that have an address.
 
-Addresses are simulated: every underlying array gets a range of its own, 256-byte aligned as a GPU allocator would, with an
-unmapped gap on either side. So alignment does not depend on where numpy put the data, and no access past the end of one
-tensor can hit another unnoticed.
+Addresses are simulated: every underlying array gets a range of its own, 256-byte aligned as a GPU allocator would,
+with an unmapped gap on either side. So alignment does not depend on where numpy put the data, and no access past the
+end of one tensor can hit another unnoticed.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ class DType(str):
     is_floating_point: bool
 
     def __new__(cls, dtype: np.dtype) -> DType:
+        """The type of arrays of ``dtype``."""
         name = short_name(dtype)
         self = str.__new__(cls, name)
         self.itemsize = int(dtype.itemsize)
@@ -104,7 +105,7 @@ class SimTensor:
     @property
     def shape(self) -> tuple[int, ...]:
         """Extents."""
-        return self.array.shape
+        return tuple(self.array.shape)
 
     @property
     def ndim(self) -> int:
@@ -141,7 +142,7 @@ class SimTensor:
         return self.array
 
     @property
-    def T(self) -> SimTensor:  # noqa: N802
+    def T(self) -> SimTensor:
         """The transposed view."""
         return SimTensor(self.array.T)
 
@@ -164,7 +165,9 @@ class SimTensor:
             return self.array.astype(FLOAT64)
         offset = (self.data_ptr() - self.allocation.start) // dtype.itemsize
         steps = tuple(step // dtype.itemsize * FLOAT64.itemsize for step in self.array.strides)
-        return np.lib.stride_tricks.as_strided(values[offset:], self.array.shape, steps).copy()
+        lifted: np.ndarray = np.lib.stride_tricks.as_strided(values[offset:], self.array.shape, steps)
+        copy: np.ndarray = np.array(lifted)
+        return copy
 
     def __repr__(self) -> str:
         return f"tensor({self.dtype}{list(self.shape)} at {self.data_ptr():#x})"

@@ -1,4 +1,4 @@
-"""What stands in a ``tl.tensor``'s handle: an array, a single integer, or the result of a dot that is still under way."""
+"""What stands in a ``tl.tensor``'s handle: an array, a single integer, or the result of a dot still under way."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ class InFlight(Value):
         """Poison: the registers are not valid yet."""
         self.on_read(self)
         kind = numpy_dtype(self.dtype)
-        return np.full(self.shape, np.nan if self.dtype.is_floating() else -1, kind)
+        poison: np.ndarray = np.full(self.shape, np.nan if self.dtype.is_floating() else -1, kind)
+        return poison
 
 
 def value(data: Any, dtype: Any, attr: dict[str, Any] | None = None) -> Value:

@@ -1,0 +1,26 @@
+"""A named barrier that compiled code uses itself."""
+
+import numpy as np
+import pytest
+import triton.language as tl
+
+import tlx
+
+from ..launch import SCHEDULES, assert_found
+
+
+@tlx.jit
+def kernel(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tlx.named_barrier_arrive(2, 256)  # BUG: partition 0 owns it
+        with tlx.async_task(num_warps=4):
+            tlx.named_barrier_wait(2, 256)
+            tl.store(out, 1)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_found(schedule):
+    out = np.zeros(1, np.int32)
+    report = tlx.sim.run(kernel, (1,), (out,), schedule=schedule)
+    assert_found(report, kernel, "named-barrier-id")
