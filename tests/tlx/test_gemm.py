@@ -27,6 +27,8 @@ def assert_specialized(facts, *, consumers, product="HGMMA"):
     assert facts.stack == 0
     assert not facts.spills
     assert not facts.serialized, facts.log
+    assert not facts.budget_ignored, facts.log
+    assert not facts.injected_waits, facts.log
     assert facts.counts["USETMAXREG"] > 0
     assert len(facts.dot_loops) == consumers
     # All k-steps of one tile are in the loop, with a wait for the stage and its release.

@@ -34,7 +34,7 @@ class AssemblerLog:
     stack: int
     spill_stores: int
     spill_loads: int
-    #: numbered remarks, such as 7510 (wgmma serialized) or 7602 (setmaxnreg ignored)
+    #: numbers of remarks, such as 7510 (products serialized) or 7517 (a wait added)
     notes: tuple[int, ...]
     #: remarks and warnings as printed
     lines: tuple[str, ...]
@@ -76,8 +76,18 @@ class CompiledFacts:
 
     @property
     def serialized(self) -> bool:
-        """Whether ptxas gave up on overlapping products (C7510, C7514) or ignored the register budget (C7602)."""
-        return bool({7510, 7514, 7602} & set(self.notes))
+        """Whether ptxas gave up on overlapping products (C7510 to C7514 and their kin)."""
+        return any("are serialized" in line for line in self.log)
+
+    @property
+    def budget_ignored(self) -> bool:
+        """Whether ptxas ignored the register budget of a task."""
+        return any("'setmaxnreg' ignored" in line for line in self.log)
+
+    @property
+    def injected_waits(self) -> bool:
+        """Whether ptxas had to wait for a product whose result was read too early (C7517)."""
+        return any("injected" in line for line in self.log)
 
 
 def assemble(ptx: str, arch: int) -> AssemblerLog:
