@@ -127,3 +127,20 @@ def test_dump_prints_stages_field_by_field(run, fakes, file, monkeypatch):
     assert (result.exit_code, result.stdout) == (1, "")
     assert "TLX102" in result.stderr
     assert file.read_text() == SOURCE
+
+
+@pytest.mark.torch
+def test_doctor_names_torch_without_importing_it():
+    version = importlib.metadata.version("torch")
+    code = (
+        "import sys; from tlxify.doctor import check_torch; check = check_torch();"
+        "print(check.state, check.text, 'torch' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGES)
+    assert result.stdout.split() == ["ok", version, "False"]
+
+
+@pytest.mark.torch
+def test_tlxify_and_torch_agree_about_what_is_installed():
+    result = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
