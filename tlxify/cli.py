@@ -6,6 +6,7 @@ Exit status of every command: 0 nothing to report, 1 findings, 2 the tool could 
 from __future__ import annotations
 
 import importlib.metadata
+import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -49,10 +50,16 @@ def version() -> str:
 def show(*parts: RenderableType, err: bool = False) -> None:
     """Prints renderables to stdout or stderr."""
     console = Console(stderr=err, highlight=False)
-    if not console.is_terminal:
-        console = Console(stderr=err, highlight=False, width=PIPED_WIDTH)
     for part in parts:
-        console.print(part, soft_wrap=isinstance(part, str | Text))
+        if console.is_terminal or isinstance(part, str | Text):
+            console.print(part, soft_wrap=isinstance(part, str | Text))
+        else:
+            # Tables pad their cells; in a file or a pipe that is only noise.
+            wide = Console(width=PIPED_WIDTH, highlight=False, no_color=True)
+            with wide.capture() as captured:
+                wide.print(part)
+            for line in captured.get().splitlines():
+                click.echo(line.rstrip(), err=err)
 
 
 class Commands(click.Group):
@@ -60,6 +67,10 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; an unexpected exception becomes exit status 2."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                # A terminal that cannot show a sign must not end the command.
+                stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):

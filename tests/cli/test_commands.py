@@ -85,9 +85,15 @@ def test_dump_of_values_is_an_outline_without_hidden_fields():
     ]
 
 
-def doctor(path: Path) -> subprocess.CompletedProcess[str]:
+def test_output_that_cannot_be_encoded_is_escaped(tmp_path):
+    result = doctor(tmp_path, PYTHONIOENCODING="ascii")
+    assert result.returncode == 0, result.stderr
+    assert "\\u2713" in result.stdout
+
+
+def doctor(path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """`tlxify doctor` with `path` first on the search path."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), str(PACKAGES)])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), str(PACKAGES)]), **environment}
     code = "from tlxify.cli import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, "doctor"], env=environment, capture_output=True, text=True, cwd=path, check=False

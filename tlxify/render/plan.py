@@ -37,11 +37,12 @@ def plan_tables(plan: Plan, contract: Contract | None) -> Iterator[RenderableTyp
     """Every table of the plan, in the order in which data flows."""
     how = "persistent: program ids become a tile loop" if plan.persistence else "one tile per program"
     yield Text(f"plan: {plan.schedule} on {plan.target}, {how}", "bold")
-    yield tasks(plan)
-    yield ring(plan)
-    yield barriers(plan)
+    tables = [tasks(plan), ring(plan), barriers(plan)]
     if contract is not None:
-        yield memory(plan, contract)
+        tables.append(memory(plan, contract))
+    for table in tables:
+        yield Text()
+        yield table
 
 
 def tasks(plan: Plan) -> Table:
