@@ -20,6 +20,7 @@ def check_protocol(
     file: str,
     worlds: Iterable[World],
     kernel: str | None = None,
+    budgets: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[Evidence, ...]:
     """Evidence that the barrier protocol of a warp-specialized kernel is sound, or what is wrong with it.
@@ -29,6 +30,7 @@ def check_protocol(
         file: the path that findings show.
         worlds: the launches to follow it through (`worlds_of` makes them from a contract).
         kernel: name of the function; the only one with an `async_tasks` region if left out.
+        budgets: whether shared memory and registers count; not if the worlds' ring depths are mere guesses.
         progress: called with a line per world.
 
     Returns:
@@ -52,7 +54,7 @@ def check_protocol(
         if progress is not None:
             progress(f"protocol: {world.label}")
         try:
-            score, taken = _follow(module, names[0], world)
+            score, taken = _follow(module, names[0], world, budgets)
         except Flawed as flawed:
             flaw = flawed.flaw
             flaws.setdefault((flaw.code, flaw.line), (flaw, world.label))
@@ -65,10 +67,11 @@ def check_protocol(
     if flaws:
         return tuple(_evidence(source, flaw, label) for flaw, label in flaws.values())
     text = f"{count} launches, {phases} barrier phases, {fills} loads and {dots} dots ordered in every schedule"
-    return (Evidence(Rung.PROTOCOL, True, "protocol", f"{text}; at most {shared} bytes of shared memory"),)
+    text += f"; at most {shared} bytes of shared memory" if budgets else ""
+    return (Evidence(Rung.PROTOCOL, True, "protocol", text),)
 
 
-def _follow(module: Module, kernel: str, world: World) -> tuple[Score, int]:
+def _follow(module: Module, kernel: str, world: World, budgets: bool) -> tuple[Score, int]:
     """Follows and plays one world: the score and the bytes of shared memory. Raises Flawed."""
     follower = Follower(module, world)
     try:
@@ -79,8 +82,10 @@ def _follow(module: Module, kernel: str, world: World) -> tuple[Score, int]:
         raise Flawed(misuse.code, misuse.line, misuse.text) from None
     except RecursionError:
         raise Flawed("not-proved", module.functions[kernel].lineno, "the text nests too deep to follow") from None
-    shared = check_shared_memory(follower.buffers, follower.barriers)
-    check_tasks(trace)
+    shared = 0
+    if budgets:
+        shared = check_shared_memory(follower.buffers, follower.barriers)
+        check_tasks(trace)
     check_bytes(trace)
     return play(trace), shared
 

@@ -119,7 +119,7 @@ class Expressions:
         """`value`, unless reading it now would read a dot that is still in flight."""
         if isinstance(value, InFlight):
             raise Misuse(
-                "result-in-flight", line, "the result of a dot is read before async_dot_wait returned it retired"
+                "result-before-retire", line, "the result of a dot is read before async_dot_wait returned it retired"
             )
         return value
 

@@ -183,7 +183,7 @@ class _Game:
         seen = phase.completed
         if seen >= 2 and player.clock.get(barrier, 0) < seen - 1:
             raise Flawed(
-                "parity-lag",
+                "phase-lag",
                 event.line,
                 f"the wait on {barrier.label} may pass two phases early: nothing shows its task that the "
                 "phase before is over",
@@ -221,7 +221,7 @@ class _Game:
         for agent, time, seen, wait_line in phase.waits:
             if seen == phase.completed - 1 and phase.clock.get(agent, 0) < time:
                 raise Flawed(
-                    "parity-lag",
+                    "phase-lag",
                     wait_line,
                     f"the next phase of {barrier.label} may end before this wait saw the last one: the "
                     "waiter can lag two phases behind",
@@ -264,7 +264,7 @@ class _Game:
         generation = meeting.generation
         if meeting.threads > event.threads:
             raise Flawed(
-                "named-barrier",
+                "named-barrier-count",
                 event.line,
                 f"{meeting.threads} threads come to named barrier {event.number}, which counts {event.threads}",
             )
@@ -316,7 +316,7 @@ class _Game:
                 raise _bytes(phase)
             if phase.arrivals:
                 raise Flawed(
-                    "counters-drift",
+                    "leftover-state",
                     phase.arrive_line,
                     f"{barrier.label} ends with {phase.arrivals} of {barrier.array.arrivals} arrivals: "
                     "the tasks that arrive on it do not take the same number of trips",
@@ -324,7 +324,7 @@ class _Game:
         for barrier, number, line in self.fills:
             if self.known.get(barrier, 0) < number:
                 raise Flawed(
-                    "counters-drift",
+                    "leftover-state",
                     line,
                     f"the kernel ends without a wait for this load on {barrier.label}: loads and waits "
                     "do not take the same number of trips",

@@ -47,11 +47,14 @@ class Memory:
             filled |= old.writes
             if not (old.writes or new.writes):
                 continue
-            if old.end is None or clock.get(old.end[0], 0) < old.end[1]:
-                ended = "no wait has retired it" if old.end is None else "it need not be over by then"
-                raise Flawed("race", new.line, f"{new.what} may come while {old.what} still runs: {ended}", old.line)
+            if old.end is None:
+                text = f"{new.what} may come while {old.what} still runs: no wait has retired it"
+                raise Flawed("release-before-retire" if new.writes else "race", new.line, text, old.line)
+            if clock.get(old.end[0], 0) < old.end[1]:
+                text = f"{new.what} may come while {old.what} still runs: it need not be over by then"
+                raise Flawed("race", new.line, text, old.line)
         if not filled and not new.writes:
-            raise Flawed("never-filled", new.line, f"{new.what}: nothing was ever written there")
+            raise Flawed("read-before-fill", new.line, f"{new.what}: nothing was ever written there")
         if new.writes:
             # Later uses that are ordered behind this one are ordered behind what it covered.
             earlier[:] = [old for old in earlier if not new.view.covers(old.view)]

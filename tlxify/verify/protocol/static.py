@@ -59,24 +59,24 @@ def _check_barrier_bytes(events: list[Expect | Fill]) -> None:
 
 
 def check_shared_memory(buffers: Iterable[Buffer], barriers: Iterable[BarrierArray]) -> int:
-    """Bytes of shared memory that the allocations take. Raises Flawed("shared-memory") beyond a CTA's share."""
+    """Bytes of shared memory that the allocations take. Raises Flawed("shared-memory-budget") beyond a CTA's share."""
     total, last = 0, 1
     for buffer in buffers:
         size = buffer.slots * buffer.slot_bytes
         if buffer.root is not None:
             if size > buffer.storage.slots * buffer.storage.slot_bytes:
-                raise Flawed("shared-memory", buffer.line, f"{buffer.name} is larger than the buffer that it reuses")
+                raise Flawed("shared-memory-budget", buffer.line, f"{buffer.name} is larger than what it reuses")
             continue
         total = -(-total // TILE_ALIGNMENT) * TILE_ALIGNMENT + size
         last = buffer.line
     total += sum(8 * array.count for array in barriers)
     if total > SHARED_BYTES:
-        raise Flawed("shared-memory", last, f"the rings take {total} bytes of shared memory; a CTA has {SHARED_BYTES}")
+        raise Flawed("shared-memory-budget", last, f"the rings take {total} bytes; a CTA has {SHARED_BYTES}")
     return total
 
 
 def check_tasks(trace: Trace) -> None:
-    """Warps and registers that the tasks ask for. Raises Flawed("registers") and Flawed("warps")."""
+    """Warps and registers that the tasks ask for. Raises Flawed("register-budget") and Flawed("warps")."""
     for stretch in trace.stretches:
         workers = [agent for agent in stretch if not agent.default]
         if sum(agent.warps for agent in stretch) * 32 > THREADS:
@@ -96,15 +96,20 @@ def _check_registers(stretch: tuple[Agent, ...], workers: list[Agent]) -> None:
     if len(asking) != len(workers):
         silent = next(agent for agent in workers if agent.registers is None)
         raise Flawed(
-            "registers", silent.line, "this task names no registers while another does: all or none", asking[0].line
+            "register-budget",
+            silent.line,
+            "this task names no registers, another does: all or none",
+            asking[0].line,
         )
     total = 0
     for agent in stretch:
         registers = FEWEST_REGISTERS if agent.registers is None else agent.registers
         if registers % 8 or not FEWEST_REGISTERS <= registers <= 256:
             raise Flawed(
-                "registers", agent.line, f"{registers} registers a thread: a multiple of 8 from 24 to 256 is needed"
+                "register-budget",
+                agent.line,
+                f"{registers} registers: a multiple of 8 from 24 to 256 is needed",
             )
         total += 32 * agent.warps * registers
     if total > REGISTERS:
-        raise Flawed("registers", asking[0].line, f"the tasks ask for {total} registers; an SM has {REGISTERS}")
+        raise Flawed("register-budget", asking[0].line, f"the tasks ask for {total} registers; an SM has {REGISTERS}")

@@ -1,0 +1,166 @@
+"""Memory for one launch: tensors of any layout inside arrays whose every other element is a canary."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..contract import Contract, TensorSpec, evaluate
+from .cases import Case, Data
+from .dtypes import FORMATS, bits, encode, storage
+from .layouts import strides_of
+
+#: Elements before and after each tensor: a multiple of 16 bytes in every type, so that bases stay aligned.
+MARGIN = 64
+#: Bytes of canaries and of outputs before a kernel writes them. As a float it is a NaN or an unlikely number.
+CANARY, POISONS = 0xA5, (0xFB, 0xF9)
+
+
+class Inapplicable(Exception):
+    """The contract ties strides so that the case's layouts cannot be had."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """A tensor of a launch in the array that owns its memory."""
+
+    spec: TensorSpec
+    dtype: str
+    owner: Any
+    #: A numpy view into `owner`.
+    array: Any
+    #: Which elements of `owner` belong to the tensor.
+    mine: Any
+    #: `owner` as it was before the launch.
+    before: Any
+
+    @property
+    def pattern(self) -> Any:
+        """The tensor's elements as unsigned integers."""
+        return bits(self.array.copy())
+
+    def damaged(self) -> str | None:
+        """What the launch wrote where it must not, in words."""
+        after, before = bits(self.owner), bits(self.before)
+        changed = after != before
+        if not self.spec.writes and changed.any():
+            return f"the input {self.spec.name} was written to"
+        outside = changed & ~self.mine
+        if outside.any():
+            return f"{int(outside.sum())} elements around {self.spec.name} were overwritten"
+        return None
+
+    def unwritten(self) -> Any:
+        """Where the tensor still holds what it held before the launch."""
+        start = self.array.__array_interface__["data"][0] - self.owner.__array_interface__["data"][0]
+        before = np.ndarray(self.array.shape, self.array.dtype, self.before, start, self.array.strides)
+        return bits(self.array.copy()) == bits(before.copy())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arguments:
+    """The arguments of one launch of the source kernel, by parameter."""
+
+    tensors: Mapping[str, Memory]
+    #: All other arguments, without those of the config.
+    scalars: Mapping[str, object]
+    #: Constexprs of the config.
+    constants: Mapping[str, object]
+    grid: tuple[int, ...]
+    #: Whether every tensor got the layout that the case asked for.
+    faithful: bool
+
+
+def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
+    """Arguments of `case` in fresh memory. Equal cases get equal inputs, whatever the `run`; poison differs by run.
+
+    Raises:
+        Inapplicable: the contract ties strides together in a way that the case's layouts contradict.
+        KeyError, ValueError: the contract names a size that nothing defines.
+    """
+    constants = case.constants(contract)
+    scalars: dict[str, object] = dict(case.values)
+    known = {**scalars, **constants}
+    dtypes = {tensor.dtype_group: tensor.dtypes[min(case.dtype, len(tensor.dtypes) - 1)] for tensor in contract.tensors}
+    tensors: dict[str, Memory] = {}
+    strides_by_name = {scalar.name for scalar in contract.scalars if scalar.kind == "stride"}
+    faithful, first_read = True, next((tensor.name for tensor in contract.tensors if tensor.reads), None)
+    for spec in sorted(contract.tensors, key=lambda spec: spec.name != first_read):
+        dtype = storage(dtypes[spec.dtype_group])
+        shape = tuple(evaluate(extent, known) for extent in spec.shape)
+        wanted = strides_of(case.layout(spec.name), shape, dtype.itemsize)
+        strides = []
+        for expression, stride in zip(spec.strides, wanted, strict=True):
+            if expression in strides_by_name and expression not in known:
+                known[expression] = scalars[expression] = stride
+            strides.append(evaluate(expression, known))
+        faithful &= tuple(strides) == wanted
+        under = tensors[first_read].owner if case.layout(spec.name) == "overlap" and first_read in tensors else None
+        memory = _memory(spec, dtypes[spec.dtype_group], shape, tuple(strides), case, run, under)
+        tensors[spec.name] = memory
+    for spec_ in contract.constexprs:
+        if spec_.kind == "dtype" and spec_.dtype_of is not None and spec_.name not in known:
+            scalars[spec_.name] = tensors[spec_.dtype_of].dtype
+    parameters = set(contract.parameters)
+    scalars = {name: value for name, value in scalars.items() if name in parameters and name not in constants}
+    grid = tuple(evaluate(expression, known) for expression in contract.grid)
+    constants = {name: value for name, value in constants.items() if name in parameters}
+    return Arguments(tensors, scalars, constants, grid, faithful)
+
+
+def _memory(
+    spec: TensorSpec,
+    dtype: str,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    case: Case,
+    run: int,
+    under: Any,
+) -> Memory:
+    kind = storage(dtype)
+    if any(stride < 0 for stride in strides):
+        raise Inapplicable(f"{spec.name} would have a negative stride")
+    last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) if all(shape) else 0
+    start = MARGIN + (1 if case.layout(spec.name) == "odd" else 0)
+    if under is not None and under.dtype == kind and start + last < under.size:
+        owner = under
+    else:
+        owner = np.zeros(start + last + 1 + MARGIN, kind)
+        owner.view("u1")[...] = CANARY
+    steps = tuple(stride * kind.itemsize for stride in strides)
+    array: Any = np.ndarray(shape, kind, owner, start * kind.itemsize, steps)
+    mine = np.zeros(owner.shape, bool)
+    indices = np.add.outer(np.array(start), np.zeros(shape, np.int64))
+    for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
+        indices = indices + np.expand_dims(
+            np.arange(extent) * stride, tuple(other for other in range(len(shape)) if other != axis)
+        )
+    mine[indices.reshape(-1)] = True
+    if spec.reads:
+        array[...] = elements(spec.name, shape, dtype, case.data)
+    else:
+        poison = np.frombuffer(bytes([POISONS[run % len(POISONS)]]) * kind.itemsize, kind)[0]
+        array[...] = poison
+    return Memory(spec, dtype, owner, array, mine, owner.copy())
+
+
+def elements(name: str, shape: tuple[int, ...], dtype: str, data: Data) -> Any:
+    """Values of an input; the same for the same name, shape and kind of data."""
+    seed = int.from_bytes(hashlib.blake2s(f"{name} {shape} {data}".encode(), digest_size=8).digest(), "little")
+    generator = np.random.default_rng(seed)
+    if dtype not in FORMATS:
+        return generator.integers(-8, 8, shape).astype(storage(dtype))
+    values = np.ones(shape) if data == "ones" else generator.standard_normal(shape)
+    limits = FORMATS[dtype]
+    if data == "denormal":
+        values = values * limits.tiny / 4
+    elif data == "large":
+        values = values * limits.largest**0.5 / 4
+    elif data == "special" and values.size:
+        for odd in (np.nan, np.inf, -np.inf):
+            values.reshape(-1)[generator.integers(values.size)] = odd
+    return encode(values, dtype)

@@ -1,0 +1,91 @@
+"""Is the output of the conversion as good as the source's?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .dtypes import FORMATS, bits, decode
+
+#: Errors up to so many units in the last place pass even where the source is exact: sums may be rounded once more.
+FLOOR_ULPS = {"fp16": 1, "bf16": 1, "fp8e4nv": 1, "fp8e5": 1, "fp32": 32, "fp64": 32}
+#: The source's error may be exceeded by this factor.
+SLACK = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two outputs side by side. Errors are relative to the oracle: |x - o| / (|o| + rms(o)), the worst element's."""
+
+    output: str
+    identical: bool
+    error: float
+    source_error: float
+    #: What is wrong, in words with index and values; None if nothing is.
+    mismatch: str | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the conversion may stand."""
+        return self.mismatch is None
+
+
+def compare(
+    output: str, converted: Any, source: Any, oracle: Any, dtype: str, unwritten: Any, source_unwritten: Any
+) -> Comparison:
+    """The conversion's output against the source's, both against the lifted oracle.
+
+    Args:
+        output: name of the tensor.
+        converted, source: arrays of its dtype.
+        oracle: float64, or None where the source has no lifted oracle; then the source itself is the measure.
+        dtype: short name.
+        unwritten, source_unwritten: boolean arrays: elements that still hold what they held before.
+    """
+    if (unwritten != source_unwritten).any():
+        index = _first(unwritten != source_unwritten)
+        did, did_not = ("source", "conversion") if unwritten[index] else ("conversion", "source")
+        return Comparison(
+            output, False, np.inf, 0.0, f"{output}{_at(index)}: written by the {did}, not by the {did_not}"
+        )
+    wrong = bits(converted.copy()) != bits(source.copy())
+    identical = not wrong.any()
+    got, had = decode(converted, dtype), decode(source, dtype)
+    if dtype not in FORMATS:
+        mismatch = None if identical else _tell(output, _first(wrong), got, had, had, wrong)
+        return Comparison(output, identical, 0.0 if identical else np.inf, 0.0, mismatch)
+    with np.errstate(all="ignore"):
+        return _compare_floats(output, got, had, had if oracle is None else oracle, dtype, identical)
+
+
+def _compare_floats(output: str, got: Any, had: Any, exact: Any, dtype: str, identical: bool) -> Comparison:
+    odd = ~((got == had) | (np.isfinite(got) & np.isfinite(had)) | (np.isnan(got) & np.isnan(had)))
+    if odd.any():
+        return Comparison(output, False, np.inf, 0.0, _tell(output, _first(odd), got, had, exact, odd))
+    usable = np.isfinite(had) & np.isfinite(got) & np.isfinite(exact)
+    if not usable.any():
+        return Comparison(output, identical, 0.0, 0.0, None)
+    size = float(np.sqrt(np.mean(np.square(exact[usable]))))
+    scale = np.abs(exact) + size + FORMATS[dtype].tiny
+    errors = np.where(usable, np.abs(got - exact) / scale, 0.0)
+    source_errors = np.where(usable, np.abs(had - exact) / scale, 0.0)
+    floor = FLOOR_ULPS[dtype] * FORMATS[dtype].eps
+    worst, source_worst = float(errors.max()), float(source_errors.max())
+    wrong = errors > max(SLACK * source_worst, floor)
+    mismatch = _tell(output, _first(wrong), got, had, exact, wrong) if wrong.any() else None
+    return Comparison(output, identical, worst, source_worst, mismatch)
+
+
+def _first(wrong: Any) -> tuple[int, ...]:
+    return tuple(int(axis) for axis in np.argwhere(wrong)[0])
+
+
+def _at(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]"
+
+
+def _tell(output: str, index: tuple[int, ...], converted: Any, source: Any, exact: Any, wrong: Any) -> str:
+    values = f"{float(converted[index]):.6g} instead of {float(source[index]):.6g} (exactly {float(exact[index]):.6g})"
+    return f"{output}{_at(index)} is {values}; {int(wrong.sum())} of {wrong.size} elements differ too much"

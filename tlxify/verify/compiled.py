@@ -1,0 +1,245 @@
+"""Rung COMPILED: each config as a cubin for the target, and what its machine code must be like.
+
+Only called in a child process. No GPU is needed: types and specialization are those that Triton's launcher would derive
+from the arguments of an ordinary launch.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..contract import Contract, evaluate
+from ..conversion import Conversion
+from ..verdict import Evidence, Rung
+from .cases import Case, Layout
+from .dispatch import viewed
+from .dtypes import storage
+from .inputs import full_size_case
+from .layouts import strides_of
+from .loading import Loaded, load
+from .oracle import as_constexpr
+
+if TYPE_CHECKING:
+    from tlx.lowering.inspect import CompiledFacts
+
+TARGET = "sm_90"
+#: Shared memory that a CTA may take on Hopper, in bytes.
+SHARED_BYTES = 232_448
+#: ptxas remarks that undo a plan: wgmma serialized (two kinds), register budget of a task ignored.
+FATAL_NOTES = {7510: "wgmma is serialized", 7514: "wgmma is serialized", 7602: "setmaxnreg is ignored"}
+#: Instructions that multiply on the tensor cores, per warp group.
+PRODUCTS = ("HGMMA", "QGMMA", "IGMMA")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to compile a kernel."""
+
+    case: Case
+    #: Odd sizes: nothing but strides of descriptors is known to be a multiple of 16.
+    odd: bool = False
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        layouts = ", ".join(f"{name} {layout}" for name, layout in self.case.layouts if layout != "rows")
+        sizes = "odd sizes" if self.odd else ""
+        parts = [f"config {self.case.config}", f"dtype {self.case.dtype}", layouts, sizes]
+        return ", ".join(part for part in parts if part)
+
+
+@dataclass(slots=True)
+class Built:
+    """What was compiled, and what is wrong with it."""
+
+    compiled: int = 0
+    #: Registers per thread and bytes of shared memory, at most.
+    registers: int = 0
+    shared: int = 0
+    configs: set[int] = field(default_factory=set)
+    findings: list[Evidence] = field(default_factory=list)
+
+
+def judge(facts: CompiledFacts) -> Iterator[tuple[str, str]]:
+    """Codes and sentences for everything that a specialized kernel must not be."""
+    if facts.stack or facts.counts.get("LDL", 0) or facts.counts.get("STL", 0):
+        yield "stack", f"{facts.stack} bytes of stack per thread: values are spilled to memory"
+    elif facts.spill_stores or facts.spill_loads:
+        yield "stack", f"{facts.spill_stores} bytes of spill stores and {facts.spill_loads} of loads"
+    if not any(loop.get(op, 0) for loop in facts.dot_loops for op in PRODUCTS):
+        yield "no-hgmma", "no loop multiplies on the tensor cores (HGMMA)"
+    if not any(loop.get("UTMALDG", 0) for loop in facts.load_loops):
+        yield "no-utmaldg", "no loop loads through the TMA (UTMALDG)"
+    if not facts.counts.get("USETMAXREG", 0):
+        yield "no-setmaxreg", "the tasks do not move registers (no USETMAXREG): the kernel is not warp-specialized"
+    for note in sorted(set(facts.notes) & set(FATAL_NOTES)):
+        yield f"c{note}", f"ptxas remark C{note}: {FATAL_NOTES[note]}"
+    if facts.dot_loop_conversions:
+        yield "convert-layout", f"the dot loop converts layouts: {facts.dot_loop_conversions[0]}"
+    if facts.shared > SHARED_BYTES:
+        yield "shared-memory", f"{facts.shared} bytes of shared memory; a CTA has {SHARED_BYTES}"
+
+
+def variants(contract: Contract, views: frozenset[str]) -> tuple[Variant, ...]:
+    """Every config in every dtype with its default layout; the first config in all layouts, and with odd sizes."""
+    found = []
+    dtypes = range(max((len(tensor.dtypes) for tensor in contract.tensors), default=1))
+    for index in range(len(contract.configs)):
+        found += [Variant(replace(full_size_case(contract, index), dtype=dtype)) for dtype in dtypes]
+    base = full_size_case(contract, 0)
+    orders: tuple[Layout, ...] = ("rows", "columns")
+    for layouts in itertools.product(orders, repeat=len(views)):
+        if any(layout != "rows" for layout in layouts):
+            found.append(Variant(replace(base, layouts=tuple(zip(sorted(views), layouts, strict=True)))))
+    found.append(Variant(full_size_case(contract, 0, odd=True), odd=True))
+    return tuple(found)
+
+
+def compile_variants(
+    conversion: Conversion, share: tuple[int, int] = (0, 1), progress: Callable[[str], None] = lambda text: None
+) -> Built:
+    """Compiles a share of the variants (2-6 seconds each) and judges them."""
+    loaded, built = load(conversion), Built()
+    which, of = share
+    views = _views(loaded)
+    todo = [item for number, item in enumerate(variants(conversion.contract, views)) if number % of == which]
+    for number, variant in enumerate(todo, 1):
+        progress(f"compiled: {number}/{len(todo)} {variant.label}")
+        _build(loaded, variant, built)
+    return built
+
+
+def launch_constants(conversion: Conversion) -> list[dict[str, Any]]:
+    """The constexprs of each specialized launch: every config, the first in all layouts."""
+    loaded, found = load(conversion), []
+    for variant in variants(conversion.contract, _views(loaded)):
+        dispatched = _dispatch(loaded, variant.case)
+        if variant.odd or variant.case.dtype or dispatched is None or dispatched[0].path != "specialized":
+            continue
+        kernel = dispatched[0].kernel
+        names = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
+        plain = (bool, int, float, str, type(None))
+        found.append({name: v for name, v in dispatched[0].kwargs.items() if name in names and isinstance(v, plain)})
+    return found
+
+
+def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
+    found = _dispatch(loaded, variant.case)
+    if found is None:
+        return  # the contract cannot express this layout
+    dispatch, _ = found
+    if dispatch.path != "specialized":
+        if not variant.odd and not variant.case.layouts:
+            text = f"config {variant.case.config} is left to the original ({dispatch.code}: {dispatch.text})"
+            built.findings.append(_finding(loaded, "dispatch", text, variant))
+        return
+    try:
+        facts = compile_dispatch(dispatch).facts
+    except Exception as error:
+        text = f"{type(error).__name__}: {loaded.shown(str(error))}"
+        built.findings.append(_finding(loaded, "compiler", text, variant))
+        return
+    built.compiled += 1
+    built.configs.add(variant.case.config)
+    built.registers, built.shared = max(built.registers, facts.registers), max(built.shared, facts.shared)
+    built.findings += [_finding(loaded, code, text, variant) for code, text in judge(facts)]
+
+
+def compile_dispatch(dispatch: Any) -> Any:
+    """Compiles the kernel of a dispatch as Triton's launcher would.
+
+    Integers equal to 1 become constants, multiples of 16 are known as such, descriptors are typed by their box.
+    """
+    import tlx
+
+    signature: dict[str, str] = {}
+    constants: dict[str, Any] = {}
+    divisible: list[str] = []
+    parameters = {parameter.name: parameter for parameter in dispatch.kernel.params}
+    for name, value in dispatch.kwargs.items():
+        special = not parameters[name].do_not_specialize
+        if parameters[name].is_constexpr or value is None or (special and type(value) is int and value == 1):
+            constants[name] = value
+        elif hasattr(value, "block_shape"):
+            signature[name] = f"tensordesc<{value.base.dtype}{list(value.block_shape)}>".replace(" ", "")
+        elif hasattr(value, "data_ptr"):
+            signature[name] = f"*{value.dtype}"
+            if special and value.data_ptr() % 16 == 0:
+                divisible.append(name)
+        elif isinstance(value, bool):
+            signature[name] = "i1"
+        elif isinstance(value, int):
+            signature[name] = "i32" if -(2**31) <= value < 2**31 else "i64"
+            if special and value % 16 == 0:
+                divisible.append(name)
+        else:
+            signature[name] = "fp32"
+    options = {name: value for name, value in dispatch.options.items() if name == "maxnreg"}
+    warps = dispatch.options.get("num_warps", 4)
+    return tlx.compile(
+        dispatch.kernel,
+        signature,
+        constants,
+        num_warps=warps,
+        target=TARGET,
+        divisible_by_16=divisible,
+        options=options,
+    )
+
+
+def _dispatch(loaded: Loaded, case: Case) -> tuple[Any, Mapping[str, Any]] | None:
+    """The launcher's answer for tensors that exist in name only, and these tensors.
+
+    None where the contract cannot lay them out so.
+    """
+    contract = loaded.conversion.contract
+    pretended = _pretend(contract, case)
+    if pretended is None:
+        return None
+    tensors, given, grid = pretended
+    config = case.launch_config(contract)
+    chosen = {**dict(config.values), "num_warps": config.num_warps, "num_stages": config.num_stages}
+    arguments = {name: value for name, value in {**given, **tensors}.items() if name not in dict(config.values)}
+    return loaded.bound.resolve(grid=grid, config=chosen, **arguments), tensors
+
+
+def _views(loaded: Loaded) -> frozenset[str]:
+    """The tensors that the first config reads through descriptors."""
+    found = _dispatch(loaded, full_size_case(loaded.conversion.contract, 0))
+    return frozenset() if found is None else viewed(found[1], found[0])
+
+
+def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, Any], tuple[int, ...]] | None:
+    """Tensors whose memory is never touched, the other arguments, and the grid."""
+    import tlx.sim
+
+    known: dict[str, object] = {**dict(case.values), **case.constants(contract)}
+    strides_by_name = {scalar.name for scalar in contract.scalars if scalar.kind == "stride"}
+    tensors: dict[str, Any] = {}
+    for spec in contract.tensors:
+        kind = storage(spec.dtypes[min(case.dtype, len(spec.dtypes) - 1)])
+        shape = tuple(evaluate(extent, known) for extent in spec.shape)
+        wanted = strides_of(case.layout(spec.name), shape, kind.itemsize)
+        for expression, stride in zip(spec.strides, wanted, strict=True):
+            if expression in strides_by_name and expression not in known:
+                known[expression] = stride
+            if evaluate(expression, known) != stride:
+                return None
+        size = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, wanted, strict=True))
+        tensors[spec.name] = tlx.sim.tensor(np.empty(size, kind))
+        for constexpr in contract.constexprs:
+            if constexpr.kind == "dtype" and constexpr.dtype_of == spec.name:
+                known[constexpr.name] = str(tensors[spec.name].dtype)
+    given = {name: as_constexpr(known[name]) for name in contract.parameters if name in known}
+    return tensors, given, tuple(evaluate(expression, known) for expression in contract.grid)
+
+
+def _finding(loaded: Loaded, code: str, text: str, variant: Variant) -> Evidence:
+    fn = getattr(loaded.bound.converted, "fn", None)
+    line = fn.__code__.co_firstlineno if fn is not None else 0
+    return Evidence(Rung.COMPILED, False, code, text.splitlines()[0], text, loaded.conversion.file, line)

@@ -1,0 +1,179 @@
+"""The ladder: each rung's work, in children where foreign code runs, and what its outcome proves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ..conversion import Conversion
+from ..verdict import Evidence, Rung, Verdict
+from .child import Job, Limits, Outcome, run_job
+from .protocol import check_protocol, worlds_of
+from .requirements import missing_for_gpu, missing_for_simulation
+
+#: Children that work at a time.
+PROCESSES = 2
+#: Launches that hypothesis draws besides the edge cases, in all children together.
+DRAWN = 24
+
+Progress = Callable[[str], None]
+
+
+def verify(
+    conversion: Conversion,
+    *,
+    upto: Rung = Rung.COMPILED,
+    progress: Progress | None = None,
+    limits: Limits | None = None,
+) -> Verdict:
+    """What can be proved of a conversion, up to a rung.
+
+    Args:
+        conversion: the kernel, its contract and the module to verify. The module is only ever imported in children.
+        upto: the last rung to try; later rungs are tried only if the earlier ones hold.
+        progress: called with one line per step, from several threads.
+        limits: of each child; a child that exceeds them is a finding.
+
+    Returns:
+        The highest rung that holds with all below it, the evidence, and what was skipped for want of a requirement.
+    """
+    ladder = _Ladder(conversion, progress or (lambda text: None), limits or Limits())
+    return ladder.climb(upto)
+
+
+class _Ladder:
+    def __init__(self, conversion: Conversion, progress: Progress, limits: Limits) -> None:
+        self.conversion = conversion
+        self.progress = progress
+        self.limits = limits
+        self.evidence: list[Evidence] = []
+        self.skipped: list[str] = []
+        self.source_fails = False
+
+    def climb(self, upto: Rung) -> Verdict:
+        reached = Rung.NONE
+        missing = missing_for_simulation()
+        steps: list[tuple[Rung, Callable[[], list[Evidence] | None]]] = [
+            (Rung.PROTOCOL, lambda: self.protocol(ask_launcher=missing is None)),
+            (Rung.SIMULATED, self.simulated),
+            (Rung.COMPILED, self.compiled),
+            (Rung.RAN, self.ran),
+        ]
+        held = True
+        for rung, step in steps:
+            if rung > upto:
+                break
+            if rung > Rung.PROTOCOL and missing is not None:
+                self.skipped.append(missing)
+                break
+            # A broken protocol is simulated all the same: seeing what goes wrong says more than that it may.
+            if not held and rung > Rung.SIMULATED:
+                break
+            found = step()
+            if found is None:
+                break
+            self.evidence += found
+            held = held and all(item.ok for item in found) and not self.source_fails
+            if held:
+                reached = rung
+        return Verdict(self.conversion.kernel, reached, tuple(self.evidence), self.source_fails, tuple(self.skipped))
+
+    def protocol(self, *, ask_launcher: bool) -> list[Evidence]:
+        """The text's barrier protocol, in the launches that the launcher would make, or in guessed ones."""
+        conversion, launches = self.conversion, None
+        if ask_launcher:
+            outcome = self.jobs("launches", Rung.PROTOCOL, [{}])[0]
+            if outcome.findings:
+                return list(outcome.findings)
+            launches = outcome.figures.get("launches") or None
+        worlds = worlds_of(conversion.contract, launches)
+        found = check_protocol(
+            conversion.module_text, conversion.file, worlds, budgets=launches is not None, progress=self.progress
+        )
+        if launches is None:
+            self.skipped.append("shared-memory budget: ring depths are the launcher's, which cannot be asked here")
+        return list(found)
+
+    def simulated(self) -> list[Evidence]:
+        """The edge cases, dealt out to the children, and some drawn launches."""
+        drawn = DRAWN // PROCESSES
+        options = [{"share": (number, PROCESSES), "drawn": drawn} for number in range(PROCESSES)]
+        outcomes = self.jobs("simulate", Rung.SIMULATED, options)
+        findings = _unique(finding for outcome in outcomes for finding in outcome.findings)
+        figures = [outcome.figures for outcome in outcomes]
+        for message in filter(None, (figure.get("source_fails") for figure in figures)):
+            self.source_fails = True
+            text = f"the source kernel itself fails: {message.splitlines()[0]}"
+            return [Evidence(Rung.SIMULATED, True, "source-fails", text, message, self.conversion.file, 0)]
+        if findings:
+            return findings
+        return self._simulated(figures)
+
+    def _simulated(self, figures: list[dict[str, Any]]) -> list[Evidence]:
+        def total(name: str) -> int:
+            return sum(int(figure.get(name, 0)) for figure in figures)
+
+        configs = {index for figure in figures for index in figure.get("configs", ())}
+        if not configs:
+            text = "no launch of the contract takes the specialized kernel"
+            return [Evidence(Rung.SIMULATED, False, "never-specialized", text, "", self.conversion.file, 1)]
+        runs = f"{total('runs')} simulated launches of {total('cases')} cases, {len(configs)} configs: no finding"
+        identical, compared = total("identical"), total("compared")
+        error, source_error = max((tuple(figure.get("worst", (0.0, 0.0))) for figure in figures), default=(0.0, 0.0))
+        numerics = f"{identical} of {compared} outputs bit-identical to the source"
+        numerics += f"; worst error {error:.2g} (source {source_error:.2g})"
+        if any(figure.get("unlifted") for figure in figures):
+            numerics += "; no exact oracle: the source rounds to integers or fp8, so it alone was compared with"
+        dispatch = f"specialized in {total('specialized')} cases, the original in {total('original')}"
+        facts = (("schedules", runs), ("numerics", numerics), ("dispatch", dispatch))
+        return [Evidence(Rung.SIMULATED, True, code, text) for code, text in facts]
+
+    def compiled(self) -> list[Evidence]:
+        """Cubins of all variants."""
+        options = [{"share": (number, PROCESSES)} for number in range(PROCESSES)]
+        outcomes = self.jobs("compiled", Rung.COMPILED, options)
+        findings = _unique(finding for outcome in outcomes for finding in outcome.findings)
+        if findings:
+            return findings
+        count = sum(int(outcome.figures.get("compiled", 0)) for outcome in outcomes)
+        if not count:
+            text = "no config was compiled: the launcher leaves all of them to the original"
+            return [Evidence(Rung.COMPILED, False, "never-specialized", text, "", self.conversion.file, 1)]
+        configs = {index for outcome in outcomes for index in outcome.figures.get("configs", ())}
+        registers, shared = (max(int(o.figures.get(name, 0)) for o in outcomes) for name in ("registers", "shared"))
+        text = f"{count} cubins for sm_90 of {len(configs)} configs: no stack, HGMMA and UTMALDG in loops, USETMAXREG"
+        text += f"; at most {registers} registers and {shared} bytes of shared memory"
+        return [Evidence(Rung.COMPILED, True, "machine-code", text)]
+
+    def ran(self) -> list[Evidence] | None:
+        """Launches on a GPU; None where there is none."""
+        reason = missing_for_gpu()
+        if reason is None:
+            limits = Limits(self.limits.seconds, None)
+            outcome = run_job(Job("gpu", self.conversion, Rung.RAN, {}, limits), self.progress)
+            if outcome.findings:
+                return _unique(outcome.findings)
+            reason = outcome.figures.get("skipped")
+            if reason is None:
+                facts = outcome.figures.get("facts", {})
+                return [Evidence(Rung.RAN, True, str(code), str(text)) for code, text in facts.items()]
+        self.skipped.append(reason)
+        return None
+
+    def jobs(self, name: str, rung: Rung, options: list[dict[str, Any]]) -> list[Outcome]:
+        """One job per entry of `options`, side by side."""
+        with ThreadPoolExecutor(len(options)) as pool:
+            waiting = [
+                pool.submit(run_job, Job(name, self.conversion, rung, entry, self.limits), self.progress)
+                for entry in options
+            ]
+            return [future.result() for future in waiting]
+
+
+def _unique(findings: Iterable[Evidence]) -> list[Evidence]:
+    """The first finding of each kind and line."""
+    kept: dict[tuple[str, int, str], Evidence] = {}
+    for finding in findings:
+        kept.setdefault((finding.code, finding.line, finding.text if not finding.line else ""), finding)
+    return list(kept.values())

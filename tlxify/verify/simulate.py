@@ -1,0 +1,214 @@
+"""Rung SIMULATED: a conversion on the CPU, case by case, schedule by schedule. Only called in a child process."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..conversion import Conversion
+from ..verdict import Evidence, Rung
+from .buffers import Arguments, Inapplicable, make_arguments
+from .cases import Case, Schedule
+from .compare import Comparison, compare
+from .dispatch import misdirected, resolve, viewed
+from .inputs import draw_cases, edge_cases
+from .loading import Loaded, load
+from .oracle import Reference, SourceFails, reference
+
+#: Findings after which a run is given up: more of the same help nobody.
+ENOUGH = 5
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was run, and how it went."""
+
+    cases: int = 0
+    runs: int = 0
+    configs: set[int] = field(default_factory=set)
+    specialized: int = 0
+    original: int = 0
+    identical: int = 0
+    compared: int = 0
+    #: Worst error of the conversion and of the source on the same output.
+    worst: tuple[float, float] = (0.0, 0.0)
+    unlifted: bool = False
+    source_fails: str = ""
+    findings: dict[tuple[str, int, str], Evidence] = field(default_factory=dict)
+
+    def found(self, evidence: Evidence) -> None:
+        """Keeps one finding per kind and line."""
+        key = (evidence.code, evidence.line, evidence.text if evidence.code == "dispatch" else "")
+        self.findings.setdefault(key, evidence)
+
+    def compared_with(self, comparison: Comparison) -> None:
+        """Counts one comparison."""
+        self.compared += 1
+        self.identical += comparison.identical
+        self.worst = max(self.worst, (comparison.error, comparison.source_error))
+
+
+class Simulation:
+    """Runs cases of one conversion."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.contract = loaded.conversion.contract
+        self.tally = Tally()
+        self.views = self._views()
+
+    def _views(self) -> frozenset[str]:
+        """The tensors read through descriptors on the first launch that is specialized."""
+        for case in edge_cases(self.contract):
+            if case.path == "specialized" and case.zeroed is None:
+                arguments = make_arguments(self.contract, case, 0)
+                tensors = _tensors(arguments)
+                dispatch = resolve(self.loaded, case, arguments, tensors)
+                if dispatch.path == "specialized":
+                    return viewed(tensors, dispatch)
+        return frozenset()
+
+    def run(self, case: Case) -> None:
+        """Runs one case under its schedules; what it finds goes to the tally."""
+        try:
+            arguments = make_arguments(self.contract, case, 0)
+        except Inapplicable:
+            return
+        self.tally.cases += 1
+        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments))
+        if (text := misdirected(case, arguments, dispatch, self.views)) is not None:
+            self.tally.found(self._evidence("dispatch", text, str(case)))
+        if dispatch.path != "specialized":
+            self.tally.original += 1  # the source itself would run: there is nothing to compare
+            return
+        self.tally.specialized += 1
+        self.tally.configs.add(case.config)
+        if dispatch.grid == ():
+            return
+        target = case
+        if case.zeroed is not None:
+            target = replace(case, values=tuple({**dict(case.values), case.zeroed: 0}.items()))
+        try:
+            expected = reference(self.loaded.source, self.contract, target)
+        except SourceFails as failure:
+            self.tally.source_fails = self.tally.source_fails or f"{failure} with {case}"
+            return
+        self.tally.unlifted |= expected.exact is None
+        for number, schedule in enumerate(case.schedules):
+            if not self._run(case, schedule, number + 2, expected):
+                return
+
+    def _run(self, case: Case, schedule: Schedule, run: int, expected: Reference) -> bool:
+        """One simulated launch; False if it ended in a finding."""
+        import tlx.sim
+
+        arguments = make_arguments(self.contract, case, run)
+        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments))
+        kwargs = dict(dispatch.kwargs)
+        if case.zeroed is not None:
+            if case.zeroed not in kwargs:
+                return True
+            kwargs[case.zeroed] = 0
+        self.tally.runs += 1
+        try:
+            report = tlx.sim.run(dispatch.kernel, dispatch.grid, (), kwargs, schedule=schedule)
+        except tlx.sim.SimulationError as error:
+            line = error.site.line if error.site is not None else 0
+            self.tally.found(self._evidence("simulation", self.loaded.shown(str(error)), str(case), line))
+            return False
+        for finding in report.findings:
+            line = finding.site.line if finding.site.file == self.loaded.path else 0
+            detail = f"{self.loaded.shown(str(finding))}\nwith {case}"
+            self.tally.found(self._evidence(finding.code, finding.what, detail, line))
+        return not report.findings and self._compare(case, arguments, expected, schedule)
+
+    def _compare(self, case: Case, arguments: Arguments, expected: Reference, schedule: Schedule) -> bool:
+        """Whether the outputs in `arguments` may stand."""
+        detail = f"with {case}, schedule {schedule!r}"
+        trips = "" if case.trips is None else f" at {case.trips} trips of the dot loop"
+        for memory in arguments.tensors.values():
+            if (damage := memory.damaged()) is not None:
+                self.tally.found(self._evidence("canary", damage, detail))
+                return False
+        for name, source in expected.outputs.items():
+            memory = arguments.tensors[name]
+            exact = None if expected.exact is None else expected.exact[name]
+            comparison = compare(
+                name, memory.array, source.array, exact, memory.dtype, memory.unwritten(), source.unwritten()
+            )
+            self.tally.compared_with(comparison)
+            if comparison.mismatch is not None:
+                self.tally.found(self._evidence("mismatch", f"{comparison.mismatch}{trips}", detail, self._line()))
+                return False
+        return True
+
+    def _line(self) -> int:
+        """The line of the converted kernel: where a mismatch is shown."""
+        code = getattr(getattr(self.loaded.bound.converted, "fn", None), "__code__", None)
+        return int(code.co_firstlineno) if code is not None else 0
+
+    def _evidence(self, code: str, text: str, detail: str, line: int = 0) -> Evidence:
+        file = self.loaded.conversion.file
+        return Evidence(Rung.SIMULATED, False, code, text.splitlines()[0], detail, file, line)
+
+
+def simulate(
+    conversion: Conversion,
+    share: tuple[int, int] = (0, 1),
+    drawn: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+    cases: Iterable[Case] | None = None,
+) -> Tally:
+    """Simulates a share of the edge cases, then launches drawn at random.
+
+    Args:
+        conversion: what to verify; its module is imported and run here.
+        share: (which, of how many): the cases are dealt out to so many processes.
+        drawn: number of further launches that hypothesis draws.
+        progress: called with a line per case.
+        cases: instead of the edge cases.
+    """
+    np.seterr(all="ignore")  # kernels compute with infinities and NaN on purpose
+    simulation = Simulation(load(conversion))
+    which, of = share
+    todo = [case for number, case in enumerate(cases or edge_cases(conversion.contract)) if number % of == which]
+    for number, case in enumerate(todo, 1):
+        progress(f"simulated: {number}/{len(todo)} {case.name}")
+        simulation.run(case)
+        if len(simulation.tally.findings) >= ENOUGH or simulation.tally.source_fails:
+            return simulation.tally
+    if drawn and not simulation.tally.findings:
+        progress(f"simulated: {drawn} drawn launches")
+        _explore(simulation, drawn)
+    return simulation.tally
+
+
+def _explore(simulation: Simulation, drawn: int) -> None:
+    """Runs drawn launches; a failing one is shrunk, and only the smallest is reported."""
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    phases = (Phase.generate, Phase.shrink)
+    checks = list(HealthCheck)
+
+    @settings(
+        max_examples=drawn, deadline=None, derandomize=True, database=None, phases=phases, suppress_health_check=checks
+    )
+    @given(draw_cases(simulation.contract))
+    def tried(case: Case) -> None:
+        simulation.tally.findings.clear()
+        simulation.run(case)
+        assert not simulation.tally.findings
+
+    # The smallest failing case runs last: the tally holds its findings.
+    with contextlib.suppress(AssertionError):
+        tried()
+
+
+def _tensors(arguments: Arguments) -> dict[str, Any]:
+    import tlx.sim
+
+    return {name: tlx.sim.tensor(memory.array) for name, memory in arguments.tensors.items()}
