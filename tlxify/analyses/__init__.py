@@ -1,1 +1,158 @@
-"""."""
+"""Kernel → Facts: each file answers one question about the code; `analyze` asks them all."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from tlxify.analyses.access import describe, zero_fill
+from tlxify.analyses.accumulate import accumulator_of
+from tlxify.analyses.defuse import statement_facts
+from tlxify.analyses.events import DotEvent, LoadEvent, StoreEvent
+from tlxify.analyses.interpret import Interpreter
+from tlxify.analyses.values import Value
+from tlxify.diagnostics import Decline, Diagnostic
+from tlxify.facts import Access, Dot, DotOperand, Facts, Load, Operand, RowBound, Store
+from tlxify.model import Branch, Kernel, walk
+from tlxify.poly import Symbol
+from tlxify.source import Span
+
+__all__ = ["analyze"]
+
+
+def analyze(kernel: Kernel) -> Facts:
+    """Everything the converter may rely on. Raises Decline where the kernel cannot be followed at all."""
+    interpreter = Interpreter(kernel.module)
+    interpreter.run(kernel)
+    return _Assembly(kernel, interpreter).facts()
+
+
+class _Assembly:
+    """Turns what the interpreter recorded into facts."""
+
+    def __init__(self, kernel: Kernel, interpreter: Interpreter) -> None:
+        self.kernel = kernel
+        self.events = interpreter.events
+        self.axes = interpreter.axes
+        self.problems: list[tuple[Span, Diagnostic]] = []
+        lengths = {s for axis in self.axes.freeze() for s in axis.length.symbols}
+        self.tiles = frozenset(s for s in lengths if s.constexpr)
+        self.is_pointer = _pointer_test(kernel, [e.address for e in (*self.events.loads, *self.events.stores)])
+
+    def facts(self) -> Facts:
+        loads, stores = self.events.loads, self.events.stores
+        accesses = [
+            (event.place.span, access)
+            for event in (*loads, *stores)
+            if event.address.axes and (access := self._access(event)) is not None
+        ]
+        dots = tuple(self._dot(event) for event in self.events.dots)
+        return Facts(
+            kernel=self.kernel.name,
+            axes=self.axes.freeze(),
+            loops=tuple(self.events.loops),
+            loads=tuple(self._load(event) for event in loads),
+            stores=tuple(self._store(event) for event in stores),
+            dots=dots,
+            accesses=tuple(accesses),
+            program_ids=tuple(self.events.program_ids),
+            num_programs=tuple(self.events.num_programs),
+            returns=tuple(place.span for place in self.events.returns if place.span != _last_span(self.kernel)),
+            statements=statement_facts(self.kernel.body),
+            conditions=tuple((n.span, ast.unparse(n.node.test)) for n in walk(self.kernel.body) if isinstance(n, Branch)),
+            effects=tuple((place.span, what) for place, what in self.events.effects),
+            problems=tuple(self.problems),
+            casts=tuple(sorted(self.events.casts)),
+        )
+
+    def _access(self, event: LoadEvent | StoreEvent) -> Access | None:
+        span = event.place.span
+        try:
+            access = describe(self.axes, event.address, event.mask, span, self.is_pointer, self.tiles)
+            if isinstance(event, LoadEvent) and not zero_fill(event.other):
+                other = event.other
+                raise Decline("TLX205", span, name=access.pointer, value=other.literal if other and other.poly else "something else")
+            return access
+        except Decline as decline:
+            self.problems.append((span, decline.diagnostic))
+            return None
+
+    def _load(self, event: LoadEvent) -> Load:
+        return Load(
+            id=event.id,
+            span=event.place.span,
+            statement=event.place.statement,
+            target=event.target,
+            pointer=self._pointer(event.address),
+            loops=event.place.loops,
+            branches=event.place.branches,
+            helpers=event.place.helpers,
+            axes=self._roots(event.address.axes),
+            scope=event.scope,
+            other_use=self.events.other_uses.get(event.id),
+            depends_on=event.address.loads | (event.mask.loads if event.mask else frozenset()),
+        )
+
+    def _store(self, event: StoreEvent) -> Store:
+        bounds = event.mask.bounds if event.mask is not None else ()
+        return Store(
+            span=event.place.span,
+            statement=event.place.statement,
+            kind=event.kind,
+            pointer=self._pointer(event.address),
+            loops=event.place.loops,
+            branches=event.place.branches,
+            helpers=event.place.helpers,
+            axes=self._roots(event.address.axes),
+            value=event.value_span,
+            bounds=tuple(RowBound(self.axes.find(b.axis), b.index) for b in bounds or ()),
+        )
+
+    def _dot(self, event: DotEvent) -> Dot:
+        return Dot(
+            span=event.place.span,
+            statement=event.place.statement,
+            loops=event.place.loops,
+            branches=event.place.branches,
+            helpers=event.place.helpers,
+            a=self._operand(event.a, event.a_node),
+            b=self._operand(event.b, event.b_node),
+            accumulator=accumulator_of(self.kernel, event),
+            options=event.options,
+        )
+
+    def _operand(self, value: Value, node: ast.expr) -> DotOperand:
+        how = Operand.COMPUTED
+        if value.origin.kind == "load":
+            how = Operand.TRANSPOSED if value.origin.transposed else Operand.DIRECT
+        text = ast.unparse(node)
+        return DotOperand(how, Span.of(node), text, value.origin.load, self._roots(value.axes), value.loads)
+
+    def _roots(self, axes: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return tuple(None if axis is None else self.axes.find(axis) for axis in axes)
+
+    def _pointer(self, address: Value) -> str | None:
+        if address.poly is None:
+            return None
+        names = [m[0].name for m, c in address.poly.terms if c == 1 and len(m) == 1 and self.is_pointer(m[0])]
+        return names[0] if len(names) == 1 else None
+
+
+def _pointer_test(kernel: Kernel, addresses: list[Value]) -> Callable[[Symbol], bool]:
+    """Which parameters are pointers: the only possible base of some address, asked for their element type, or named so."""
+    pointers: set[str] = set()
+    for address in addresses:
+        if address.poly is not None:
+            bases = [m[0] for m, c in address.poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
+            if len(bases) == 1:
+                pointers.add(bases[0].name)
+    for node in ast.walk(kernel.node):
+        if isinstance(node, ast.Attribute) and node.attr == "dtype" and isinstance(node.value, ast.Name) and kernel.param(node.value.id):
+            pointers.add(node.value.id)
+    pointers.update(p.name for p in kernel.params if "ptr" in p.name.lower() and not p.constexpr)
+    return lambda symbol: symbol.launch and symbol.name in pointers
+
+
+def _last_span(kernel: Kernel) -> Span:
+    """The span of a `return` that ends the kernel anyway."""
+    return kernel.body[-1].span

@@ -1,1 +1,1 @@
-"""."""
+"""Facts × target → Plan, or a refusal: the ways to organise the warps."""

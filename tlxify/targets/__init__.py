@@ -1,1 +1,7 @@
-"""."""
+"""Numbers and legal moves per chip: one small file each."""
+
+from __future__ import annotations
+
+from tlxify.targets.hopper import HOPPER, Target
+
+__all__ = ["HOPPER", "Target"]

@@ -1,0 +1,136 @@
+"""Operators on values: sums and products stay affine, everything else becomes an opaque scalar or plain data."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from tlxify.analyses.axes import AxisTable
+from tlxify.analyses.values import MISSING, Bound, Term, Value, number, pure, text_of
+from tlxify.poly import ONE, ZERO, Poly
+
+_FOLD: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.Pow: operator.pow,
+}
+_SIGNS: Mapping[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Div: "/", ast.Mod: "%", ast.BitAnd: "&", ast.BitOr: "|",
+    ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Pow: "**", ast.MatMult: "@",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not",
+    ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+
+
+class Arithmetic:
+    """Operators over one axis table."""
+
+    def __init__(self, axes: AxisTable) -> None:
+        self.axes = axes
+
+    def binary(self, op: ast.operator, left: Value, right: Value) -> Value:
+        """`left op right`."""
+        axes = self.axes.broadcast(left.axes, right.axes)
+        affine = self._affine(op, left, right)
+        if affine is not None:
+            return replace(affine, axes=axes, loads=left.loads | right.loads)
+        if not axes:
+            return self._scalar(op, left, right)
+        if isinstance(op, ast.BitAnd) and left.bounds is not None and right.bounds is not None:
+            return Value(axes=axes, bounds=(*left.bounds, *right.bounds), loads=left.loads | right.loads)
+        return Value(axes=axes, loads=left.loads | right.loads, why=_why(op, left, right))
+
+    def _affine(self, op: ast.operator, left: Value, right: Value) -> Value | None:
+        if left.poly is None or right.poly is None:
+            return None
+        match op:
+            case ast.Add():
+                return Value(poly=left.poly + right.poly, terms=self._merge(left.terms, right.terms))
+            case ast.Sub():
+                negated = tuple(replace(term, stride=-term.stride) for term in right.terms)
+                return Value(poly=left.poly - right.poly, terms=self._merge(left.terms, negated))
+            case ast.Mult() if not (left.terms and right.terms):
+                block, scale = (left, right) if left.terms else (right, left)
+                assert block.poly is not None and scale.poly is not None
+                terms = tuple(replace(term, stride=term.stride * scale.poly) for term in block.terms)
+                return Value(poly=block.poly * scale.poly, terms=terms)
+            case ast.Mod() if not right.terms and len(left.terms) == 1:
+                (term,) = left.terms
+                if term.stride == ONE and term.modulus is None:
+                    return Value(poly=ZERO, terms=(Term(term.axis, ONE, left.poly, right.poly),))
+        return None
+
+    def _merge(self, left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...]:
+        """Adds up terms of one axis; a wrapped term stands for itself."""
+        merged: list[Term] = []
+        for term in (*left, *right):
+            term = replace(term, axis=self.axes.find(term.axis))
+            for position, other in enumerate(merged):
+                if other.axis == term.axis and (other.offset, other.modulus) == (term.offset, term.modulus):
+                    merged[position] = replace(other, stride=other.stride + term.stride)
+                    break
+            else:
+                merged.append(term)
+        return tuple(term for term in merged if term.stride != ZERO)
+
+    def _scalar(self, op: ast.operator, left: Value, right: Value) -> Value:
+        a = left.poly.constant if left.poly is not None else None
+        b = right.poly.constant if right.poly is not None else None
+        if a is not None and b is not None and type(op) in _FOLD:
+            try:
+                return number(_FOLD[type(op)](a, b))
+            except (ArithmeticError, ValueError):
+                pass
+        return pure(f"({text_of(left)} {_SIGNS[type(op)]} {text_of(right)})", left, right)
+
+    def compare(self, op: ast.cmpop, left: Value, right: Value) -> Value:
+        """`left op right`: a bound where it says that a position lies below a scalar."""
+        axes = self.axes.broadcast(left.axes, right.axes)
+        loads = left.loads | right.loads
+        if not axes:
+            return pure(f"({text_of(left)} {_SIGNS[type(op)]} {text_of(right)})", left, right)
+        if isinstance(op, ast.Gt | ast.GtE):
+            left, right, op = right, left, ast.Lt() if isinstance(op, ast.Gt) else ast.LtE()
+        if isinstance(op, ast.Lt | ast.LtE) and left.affine and right.affine:
+            difference = self._affine(ast.Sub(), left, right)
+            if difference is not None and difference.poly is not None and len(difference.terms) == 1:
+                (term,) = difference.terms
+                index = difference.poly - (ONE if isinstance(op, ast.LtE) else ZERO)
+                if term.stride == ONE and term.modulus is None:
+                    return Value(axes=axes, bounds=(Bound(term.axis, index),), loads=loads)
+        return Value(axes=axes, loads=loads, why=("TLX204", "a comparison that is not an upper bound on a tile axis"))
+
+    def negate(self, operand: Value) -> Value:
+        """`-operand`."""
+        if operand.literal is not MISSING and isinstance(operand.literal, int | float):
+            return Value(poly=None if operand.poly is None else -operand.poly, literal=-operand.literal)
+        return self.binary(ast.Sub(), number(0), operand)
+
+    def pointwise(self, *operands: Value, name: str = "", scalar_name: str | None = None) -> Value:
+        """Any function applied position by position."""
+        axes = self.axes.broadcast(*(operand.axes for operand in operands))
+        loads = frozenset[int]().union(*(operand.loads for operand in operands))
+        if not axes:
+            return pure(scalar_name or f"{name}({', '.join(map(text_of, operands))})", *operands)
+        return Value(axes=axes, loads=loads)
+
+
+def _why(op: ast.operator, left: Value, right: Value) -> tuple[str, str] | None:
+    for value in (left, right):
+        if value.why:
+            return value.why
+        if not value.scalar and value.loads and not value.affine:
+            return ("TLX202", "loaded values")
+    if isinstance(op, ast.FloorDiv | ast.RShift | ast.Mod):
+        return ("TLX208", "a division of a tile axis")
+    if isinstance(op, ast.BitAnd | ast.BitOr):
+        return ("TLX204", "a condition that is not a conjunction of upper bounds")
+    return ("TLX201", "a product of two tile axes")
+

@@ -1,0 +1,102 @@
+"""Which axes of block values are one axis: a union-find over where axes are created.
+
+An `arange` has no identity of its own: it is the position along its axis. A broadcast, a dot or a store that puts two
+axes side by side makes them one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tlxify.facts import Axis, AxisId, Creator
+from tlxify.poly import Poly
+
+#: Axes of a block value, None where the length is one.
+Axes = tuple[AxisId | None, ...]
+
+
+@dataclass(slots=True)
+class _Group:
+    length: Poly
+    creators: dict[Creator, None] = field(default_factory=dict)
+    contracted: bool = False
+    reduced: bool = False
+    opaque: bool = False
+    doubled: bool = False
+
+
+class AxisTable:
+    """All axes of one kernel while it is interpreted."""
+
+    def __init__(self) -> None:
+        self._parent: list[AxisId] = []
+        self._groups: dict[AxisId, _Group] = {}
+        self._by_creator: dict[tuple[Creator, int], AxisId] = {}
+
+    def create(self, length: Poly, creator: Creator | None, depth: int = 0) -> AxisId:
+        """The axis that `creator` makes; interpreting a loop body twice makes it once."""
+        if creator is not None and (creator, depth) in self._by_creator:
+            return self._by_creator[creator, depth]
+        number = len(self._parent)
+        self._parent.append(number)
+        self._groups[number] = _Group(length, {creator: None} if creator else {})
+        if creator is not None:
+            self._by_creator[creator, depth] = number
+        return number
+
+    def find(self, axis: AxisId) -> AxisId:
+        """The representative of an axis."""
+        while self._parent[axis] != axis:
+            self._parent[axis] = self._parent[self._parent[axis]]
+            axis = self._parent[axis]
+        return axis
+
+    def union(self, first: AxisId, second: AxisId) -> AxisId:
+        """Makes two axes one."""
+        keep, drop = sorted((self.find(first), self.find(second)))
+        if keep == drop:
+            return keep
+        kept, dropped = self._groups[keep], self._groups.pop(drop)
+        self._parent[drop] = keep
+        kept.creators.update(dropped.creators)
+        for flag in ("contracted", "reduced", "opaque", "doubled"):
+            setattr(kept, flag, getattr(kept, flag) or getattr(dropped, flag))
+        return keep
+
+    def mark(self, axis: AxisId | None, *flags: str) -> None:
+        """Sets flags ("contracted", "reduced", "opaque") on an axis."""
+        if axis is not None:
+            for flag in flags:
+                setattr(self._groups[self.find(axis)], flag, True)
+
+    def broadcast(self, *shapes: Axes) -> Axes:
+        """The axes of an elementwise operation: ranks align at the right, equal positions become one axis."""
+        rank = max((len(shape) for shape in shapes), default=0)
+        result: list[AxisId | None] = [None] * rank
+        for shape in shapes:
+            for position, axis in enumerate(shape, start=rank - len(shape)):
+                if axis is None:
+                    continue
+                held = result[position]
+                result[position] = self.find(axis) if held is None else self.union(held, axis)
+        axes = tuple(None if axis is None else self.find(axis) for axis in result)
+        self.check_doubled(axes)
+        return axes
+
+    def check_doubled(self, axes: Axes) -> None:
+        """Marks an axis that one value has twice."""
+        roots = [self.find(axis) for axis in axes if axis is not None]
+        for root in set(roots):
+            if roots.count(root) > 1:
+                self._groups[root].doubled = True
+
+    def length(self, axis: AxisId) -> Poly:
+        """Positions along an axis."""
+        return self._groups[self.find(axis)].length
+
+    def freeze(self) -> tuple[Axis, ...]:
+        """The facts about all axes."""
+        return tuple(
+            Axis(number, g.length, tuple(g.creators), g.contracted, g.reduced, g.opaque, g.doubled)
+            for number, g in sorted(self._groups.items())
+        )

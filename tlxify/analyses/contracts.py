@@ -1,0 +1,243 @@
+"""What each parameter is, and what a valid launch looks like: Contract, inferred from how the kernel uses its parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from tlxify.contract import FLOAT16_DTYPES, ConstexprSpec, Contract, LaunchConfig, ScalarSpec, TensorSpec
+from tlxify.facts import Access, Dimension, Facts
+from tlxify.model import Kernel, Param
+from tlxify.parse.launches import CallSite, call_sites, tuner_configs
+from tlxify.poly import Poly
+
+#: Tiles to verify with where the source's own configs are unknown: rows, columns, depth, warps, stages.
+_DEFAULTS = ((128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (64, 64, 32, 4, 2))
+#: Names under which a convolution of ids (grouping for L2) is usually passed.
+_DEFAULT_INT = 4
+
+
+def infer_contract(kernel: Kernel, facts: Facts) -> Contract | None:
+    """The contract of a kernel; None where some pointer's memory is not understood well enough to launch it."""
+    tensors = _Tensors(facts).specs()
+    if tensors is None:
+        return None
+    specs, free = tensors
+    sites, sizes = call_sites(kernel), _words(e for t in specs for e in t.shape)
+    strides = _words(s for t in specs for s in t.strides) - sizes
+    tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr}
+    rows, columns, depth = _roles(facts)
+    scalars, constexprs = [], []
+    pointers = {spec.name for spec in specs}
+    for param in kernel.params:
+        if param.name in pointers:
+            continue
+        if param.name in sizes:
+            scalars.append(ScalarSpec(param.name, "size", param.constexpr))
+        elif param.name in strides:
+            scalars.append(ScalarSpec(param.name, "stride", param.constexpr))
+        elif param.constexpr:
+            constexprs.append(_constexpr(kernel, facts, param, tiles, sites))
+        else:
+            kind = "float" if param.default is None or "." in param.default else "int"
+            scalars.append(ScalarSpec(param.name, kind, choices=(0.5, 1.0) if kind == "float" else (1, 2)))  # type: ignore[arg-type]
+    configs, known = _configs(kernel, sites, constexprs, (rows, columns, depth))
+    grid = _grid(facts, sites, (rows, columns))
+    if grid is None:
+        return None
+    return Contract(
+        kernel=kernel.name,
+        parameters=tuple(p.name for p in kernel.params),
+        tensors=tuple(specs),
+        scalars=tuple(scalars),
+        constexprs=tuple(constexprs),
+        configs=configs,
+        configs_known=known,
+        grid=grid,
+        free_sizes=tuple(free),
+        contracted=depth,
+        tiled=tuple(pair for pair in (rows, columns) if pair is not None),
+    )
+
+
+class _Tensors:
+    """Pointer parameters as tensors."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.free: dict[str, None] = {}
+
+    def specs(self) -> tuple[list[TensorSpec], list[str]] | None:
+        """The tensors and the free sizes; None if one access is not understood."""
+        facts = self.facts
+        groups = {access.pointer: access.pointer for _, access in facts.accesses}
+        for dot in facts.dots:
+            names = [facts.loads[n].pointer for n in (dot.a.load, dot.b.load) if n is not None]
+            for name in names[1:]:
+                if name is not None and names[0] is not None:
+                    groups[name] = groups[names[0]]
+        found: dict[str, TensorSpec] = {}
+        for load in facts.loads:
+            access = facts.access(load.span)
+            if access is None or not self._add(found, access, groups, reads=True):
+                return None
+        for store in facts.stores:
+            access = facts.access(store.span)
+            if access is None or not self._add(found, access, groups, writes=True):
+                return None
+        return list(found.values()), list(self.free)
+
+    def _add(
+        self, found: dict[str, TensorSpec], access: Access, groups: dict[str, str], *, reads: bool = False, writes: bool = False
+    ) -> bool:
+        shape = [self._extent(dimension) for dimension in access.dimensions]
+        strides = [d.stride.text() if d.stride.launch else None for d in access.dimensions]
+        if None in shape or None in strides:
+            return False
+        held = found.get(access.pointer)
+        spec = TensorSpec(
+            access.pointer,
+            tuple(e or "" for e in shape),
+            tuple(s or "" for s in strides),
+            reads or (held is not None and held.reads),
+            writes or (held is not None and held.writes),
+            groups[access.pointer],
+            FLOAT16_DTYPES,
+        )
+        if held is not None and (held.shape, held.strides) != (spec.shape, spec.strides):
+            return False
+        found[access.pointer] = spec
+        return True
+
+    def _extent(self, dimension: Dimension) -> str | None:
+        if dimension.extent is not None:
+            text = dimension.extent.text()
+            return text if dimension.extent.launch and "tl." not in text else None
+        axis = _program_axis(dimension.coordinate)
+        if axis is not None and dimension.axis is None:
+            name = f"grid_{axis}"
+            self.free[name] = None
+            return name
+        return None
+
+
+def _program_axis(poly: Poly) -> int | None:
+    """The grid axis, if a coordinate is exactly a program id."""
+    if len(poly.terms) != 1 or poly.terms[0][1] != 1 or len(poly.terms[0][0]) != 1:
+        return None
+    name = poly.terms[0][0][0].name
+    return int(name[len("tl.program_id(") : -1]) if name.startswith("tl.program_id(") and name[-2].isdigit() else None
+
+
+Sized = tuple[str, str]
+
+
+def _roles(facts: Facts) -> tuple[Sized | None, Sized | None, Sized | None]:
+    """(extent, tile) of the rows, the columns and the contracted axis of the first dot."""
+    if not facts.dots:
+        return None, None, None
+    dot = facts.dots[0]
+    extents: dict[int, str] = {}
+    for _, access in facts.accesses:
+        for d in access.dimensions:
+            if d.axis is not None and d.extent is not None:
+                extents.setdefault(d.axis, d.extent.text())
+
+    def sized(axis: int | None) -> Sized | None:
+        if axis is None or axis not in extents:
+            return None
+        return extents[axis], facts.axis(axis).length.text()
+
+    return sized(dot.a.axes[0]), sized(dot.b.axes[1]), sized(dot.a.axes[1])
+
+
+def _words(texts: Iterable[str]) -> set[str]:
+    return {n.id for text in texts for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
+
+
+def _constexpr(kernel: Kernel, facts: Facts, param: Param, tiles: set[str], sites: tuple[CallSite, ...]) -> ConstexprSpec:
+    name = param.name
+    if name in tiles:
+        return ConstexprSpec(name, "tile", (64, 128))
+    if name in facts.casts:
+        stored = next((s.pointer for s in facts.stores if s.pointer), None)
+        return ConstexprSpec(name, "dtype", (), dtype_of=stored)
+    options: dict[object, None] = {}
+    flag = False
+    for node in ast.walk(kernel.node):
+        match node:
+            case ast.Compare(left=ast.Name(id=left), comparators=[ast.Constant(value=value)]) if left == name:
+                options[value] = None
+            case ast.If(test=test) | ast.IfExp(test=test):
+                flag |= _tests(test, name)
+            case ast.keyword(arg="allow_tf32", value=ast.Name(id=used)) if used == name:
+                flag = True
+    if any(isinstance(value, str) for value in options):
+        return ConstexprSpec(name, "option", tuple(["", *(v for v in options if v != "")]))
+    if flag or param.default in ("True", "False"):
+        return ConstexprSpec(name, "flag", (False, True))
+    literal = next((v for site in sites for k, v in site.literals if k == name), None)
+    if options and literal is None:
+        return ConstexprSpec(name, "int", tuple(v for v in options if isinstance(v, int)) or (_DEFAULT_INT,))
+    return ConstexprSpec(name, "int", (literal if literal is not None else _DEFAULT_INT,))
+
+
+def _tests(test: ast.expr, name: str) -> bool:
+    match test:
+        case ast.Name(id=used):
+            return used == name
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _tests(operand, name)
+        case ast.BoolOp(values=values):
+            return any(_tests(value, name) for value in values)
+    return False
+
+
+def _configs(
+    kernel: Kernel, sites: tuple[CallSite, ...], constexprs: list[ConstexprSpec], roles: tuple[Sized | None, ...]
+) -> tuple[tuple[LaunchConfig, ...], bool]:
+    literal = tuner_configs(kernel)
+    if literal is not None:
+        return tuple(LaunchConfig(c.values, c.num_warps, c.num_stages) for c in literal), True
+    tiles = [spec.name for spec in constexprs if spec.kind == "tile"]
+    for site in sites:
+        given = dict(site.literals)
+        if tiles and all(tile in given for tile in tiles):
+            values = tuple((tile, given[tile]) for tile in tiles)
+            return (LaunchConfig(values, _number(given.get("num_warps"), 4), _number(given.get("num_stages"), 3)),), True
+    order = [role[1] if role is not None else None for role in roles]
+    configs = []
+    for *sizes, warps, stages in _DEFAULTS:
+        named = {name: size for name, size in zip(order, sizes, strict=True) if name is not None}
+        configs.append(LaunchConfig(tuple((tile, named.get(tile, 64)) for tile in tiles), warps, stages))
+    return tuple(dict.fromkeys(configs)), False
+
+
+def _number(value: object, default: int) -> int:
+    return value if isinstance(value, int) else default
+
+
+def _grid(facts: Facts, sites: tuple[CallSite, ...], tiled: tuple[Sized | None, Sized | None]) -> tuple[str, ...] | None:
+    """The grid: read off the stores where program ids are tile coordinates, else from a launch, else one program per tile."""
+    axes = {axis for _, axis, _ in facts.program_ids if axis is not None}
+    if not axes:
+        return ("1",)
+    direct: dict[int, str] = {}
+    for _, access in facts.accesses:
+        for d in access.dimensions:
+            if d.axis is None:
+                if (axis := _program_axis(d.coordinate)) is not None:
+                    direct.setdefault(axis, f"grid_{axis}")
+            elif d.extent is not None:
+                length = facts.axis(d.axis).length
+                quotient, rest = d.coordinate.divide(length) if length.monomial else (Poly(), d.coordinate)
+                if not rest.terms and (axis := _program_axis(quotient)) is not None:
+                    direct.setdefault(axis, f"cdiv({d.extent.text()}, {length.text()})")
+    if axes <= set(direct):
+        return tuple(direct.get(axis, "1") for axis in range(max(axes) + 1))
+    for site in sites:
+        if site.grid is not None:
+            return site.grid
+    if axes == {0} and None not in tiled:
+        return (" * ".join(f"cdiv({pair[0]}, {pair[1]})" for pair in tiled if pair is not None),)
+    return None

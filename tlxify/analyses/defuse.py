@@ -1,0 +1,53 @@
+"""Which names each statement reads and binds: what slicing a role out of a kernel needs to know."""
+
+from __future__ import annotations
+
+import ast
+
+from tlxify.facts import StatementFact
+from tlxify.model import Branch, Loop, Node, Statement
+from tlxify.source import Span
+
+
+def statement_facts(nodes: tuple[Node, ...]) -> tuple[StatementFact, ...]:
+    """The statements with their names, nested as in the source."""
+    return tuple(_fact(node) for node in nodes)
+
+
+def _fact(node: Node) -> StatementFact:
+    match node:
+        case Loop(span=span, node=ast.For() as loop, body=body):
+            head = names(loop.iter, ast.Load)
+            return StatementFact(span, "loop", names(loop.target, ast.Store), head, statement_facts(body))
+        case Loop(span=span, node=loop, body=body):
+            assert isinstance(loop, ast.While)
+            return StatementFact(span, "loop", frozenset(), names(loop.test, ast.Load), statement_facts(body))
+        case Branch(span=span, node=branch, body=body, orelse=orelse):
+            return StatementFact(span, "branch", frozenset(), names(branch.test, ast.Load), statement_facts(body), statement_facts(orelse))
+        case Statement(span=span, node=statement):
+            uses = names(statement, ast.Load)
+            if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+                uses |= {statement.target.id}
+            return StatementFact(span, "simple", names(statement, ast.Store), uses, text_kind=_kind(statement))
+
+
+def names(node: ast.AST, context: type[ast.expr_context]) -> frozenset[str]:
+    """Names that a node reads (ast.Load) or binds (ast.Store)."""
+    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context))
+
+
+def _kind(statement: ast.stmt) -> str:
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return "docstring"
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attribute))):
+            return attribute
+        case _:
+            return type(statement).__name__.lower()
+
+
+def span_names(node: ast.AST, span: Span) -> frozenset[str]:
+    """Names read inside a stretch of the source."""
+    return frozenset(
+        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and span.contains(Span.of(n))
+    )

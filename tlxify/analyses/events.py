@@ -1,0 +1,92 @@
+"""What the interpreter records on its way through a kernel: every memory access and dot with the values it saw."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from tlxify.analyses.values import Value
+from tlxify.facts import LoopFact
+from tlxify.poly import Poly
+from tlxify.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something happens."""
+
+    span: Span
+    statement: Span
+    loops: tuple[Span, ...]
+    #: Run-time branches around it.
+    branches: tuple[Span, ...]
+    #: Helper functions it is inside of.
+    helpers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadEvent:
+    """A `tl.load`."""
+
+    place: Place
+    id: int
+    target: str | None
+    address: Value
+    mask: Value | None
+    other: Value | None
+    scope: tuple[tuple[str, Poly], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEvent:
+    """A `tl.store` or an atomic."""
+
+    place: Place
+    kind: str
+    address: Value
+    value: Value
+    value_span: Span
+    mask: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class DotEvent:
+    """A `tl.dot`."""
+
+    place: Place
+    a: Value
+    b: Value
+    a_node: ast.expr
+    b_node: ast.expr
+    accumulator: ast.expr | None
+    options: tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Events:
+    """Everything recorded, in program order."""
+
+    loads: list[LoadEvent] = field(default_factory=list)
+    stores: list[StoreEvent] = field(default_factory=list)
+    dots: list[DotEvent] = field(default_factory=list)
+    loops: list[LoopFact] = field(default_factory=list)
+    program_ids: list[tuple[Span, int | None, tuple[str, ...]]] = field(default_factory=list)
+    num_programs: list[tuple[Span, int | None, tuple[str, ...]]] = field(default_factory=list)
+    returns: list[Place] = field(default_factory=list)
+    effects: list[tuple[Place, str]] = field(default_factory=list)
+    #: Loads whose data something other than a dot (or a transposition on its way there) looks at, with the first place.
+    other_uses: dict[int, Span] = field(default_factory=dict)
+    #: dtype arguments: name of a constexpr parameter used as the target of a cast, with the place.
+    casts: dict[str, Span] = field(default_factory=dict)
+
+    def mark(self) -> tuple[int, ...]:
+        """A point to roll back to: a loop body is interpreted twice and recorded once."""
+        return tuple(len(item) for item in self._lists())
+
+    def rollback(self, mark: tuple[int, ...]) -> None:
+        """Forgets what came after `mark`."""
+        for item, length in zip(self._lists(), mark, strict=True):
+            del item[length:]
+
+    def _lists(self) -> tuple[list[object], ...]:
+        return (self.loads, self.stores, self.dots, self.loops, self.program_ids, self.num_programs, self.returns, self.effects)  # type: ignore[return-value]

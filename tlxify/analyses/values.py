@@ -1,0 +1,128 @@
+"""What the interpreter knows about a value: an affine form where there is one, its axes, and where it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from tlxify.analyses.axes import Axes
+from tlxify.facts import AxisId
+from tlxify.poly import ZERO, Poly, Symbol
+
+
+class _Missing:
+    """No literal."""
+
+
+MISSING = _Missing()
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`stride × position` along an axis; with a modulus, `stride × ((offset + position) % modulus)`."""
+
+    axis: AxisId
+    stride: Poly
+    offset: Poly = ZERO
+    modulus: Poly | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """`position along axis + index < 0`."""
+
+    axis: AxisId
+    index: Poly
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where data came from."""
+
+    kind: Literal["load", "dot", "fill", "computed"] = "computed"
+    load: int | None = None
+    transposed: bool = False
+
+
+COMPUTED = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A scalar (no axes) or a block.
+
+    With `poly`, an integer or an address: poly + Σ terms (an address has its pointer parameter as a symbol of poly). With
+    `bounds`, a truth value that is the conjunction of those bounds. Else data, known by its axes and origin alone.
+    """
+
+    axes: Axes = ()
+    poly: Poly | None = None
+    terms: tuple[Term, ...] = ()
+    bounds: tuple[Bound, ...] | None = None
+    origin: Origin = COMPUTED
+    #: Loads whose data this value depends on.
+    loads: frozenset[int] = frozenset()
+    #: A Python value known now: str, float, bool, None, int.
+    literal: object = MISSING
+    #: The canonical name of a function, module or dtype.
+    reference: str | None = None
+    items: tuple[Value, ...] | None = None
+    #: Why there is no affine form: a diagnostic code with its facts.
+    why: tuple[str, str] | None = field(default=None, compare=False)
+
+    @property
+    def scalar(self) -> bool:
+        """No axes."""
+        return not self.axes
+
+    @property
+    def affine(self) -> bool:
+        """An integer or an address in affine form."""
+        return self.poly is not None
+
+    def data(self, axes: Axes) -> Value:
+        """The same value as data without an affine form."""
+        return Value(axes=axes, loads=self.loads, why=self.why)
+
+    def at(self, axes: Axes) -> Value:
+        """The same value with other axes (a transposition, an inserted axis of length one)."""
+        return replace(self, axes=axes)
+
+
+def number(value: int | Poly | Symbol) -> Value:
+    """A scalar integer."""
+    match value:
+        case int():
+            return Value(poly=Poly.of(value), literal=value)
+        case Symbol():
+            return Value(poly=Poly.of(value))
+        case _:
+            return Value(poly=value, literal=MISSING if value.constant is None else value.constant)
+
+
+def literal(value: object) -> Value:
+    """A Python constant."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return number(value)
+    return Value(literal=value)
+
+
+def pure(name: str, *operands: Value) -> Value:
+    """A scalar that is a pure function of scalars: known when they are, equal when they are."""
+    symbols = [symbol for operand in operands if operand.poly is not None for symbol in operand.poly.symbols]
+    known = all(operand.poly is not None or operand.literal is not MISSING for operand in operands)
+    loads = frozenset[int]().union(*(operand.loads for operand in operands))
+    symbol = Symbol(
+        name,
+        launch=known and not loads and all(s.launch for s in symbols),
+        constexpr=known and not loads and all(s.constexpr for s in symbols),
+    )
+    return Value(poly=Poly.of(symbol), loads=loads)
+
+
+def text_of(value: Value) -> str:
+    """Canonical text of a scalar operand, for naming a pure function of it."""
+    if value.poly is not None:
+        text = value.poly.text()
+        return text if value.poly.constant is not None or len(value.poly.symbols) == 1 and text in {s.name for s in value.poly.symbols} else f"({text})"
+    return repr(value.literal) if value.literal is not MISSING else "?"

@@ -1,0 +1,221 @@
+"""FACTS: what the analyses may conclude about a kernel. One frozen class per fact; no syntax, only spans and names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from tlxify.diagnostics import Diagnostic
+from tlxify.poly import Poly, Symbol
+from tlxify.source import Span
+
+#: An axis of a block value. Axes that a broadcast, a dot or a store ties together share a number.
+AxisId = int
+
+
+@dataclass(frozen=True, slots=True)
+class Creator:
+    """Where an axis gets its length: `tl.arange(0, BLOCK_M)`, or one entry of a shape as in `tl.zeros((BLOCK_M, …))`."""
+
+    kind: Literal["arange", "shape"]
+    #: The arange call, or the entry of the shape.
+    span: Span
+    #: The statement that holds it.
+    statement: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis with everything that matters for splitting it over consumer groups."""
+
+    id: AxisId
+    #: Length, e.g. BLOCK_M.
+    length: Poly
+    creators: tuple[Creator, ...]
+    contracted: bool = False
+    reduced: bool = False
+    #: Seen by something that is not known to treat its positions alike and alone (reshape, unknown call …).
+    opaque: bool = False
+    #: One value has this axis twice.
+    doubled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One dimension of a memory access: `stride × (coordinate + position along the axis)`."""
+
+    stride: Poly
+    #: First coordinate of the tile, scalar.
+    coordinate: Poly
+    #: None: the access has one position here (a batch index).
+    axis: AxisId | None
+    #: Exclusive bound of coordinate + position: a mask or a wrap proves it; None if nothing bounds it.
+    extent: Poly | None
+    #: The source wraps coordinates at the extent (`% M`) instead of masking them.
+    wrapped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A load or store reduced to a strided tile of the memory behind one parameter."""
+
+    pointer: str
+    #: Batch dimensions first, then the block's axes in the value's order.
+    dimensions: tuple[Dimension, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A `tl.load` of a block."""
+
+    id: int
+    span: Span
+    statement: Span
+    #: The name it is assigned to; None when it is nested in a larger expression.
+    target: str | None
+    pointer: str | None
+    loops: tuple[Span, ...]
+    #: Run-time branches and helper functions it sits in.
+    branches: tuple[Span, ...]
+    helpers: tuple[str, ...]
+    axes: tuple[AxisId | None, ...]
+    #: Scalars in scope at the load, oldest first: what emitted coordinates may be written with.
+    scope: tuple[tuple[str, Poly], ...]
+    #: Where something besides a dot looks at the loaded data.
+    other_use: Span | None = None
+    #: Loads that its address or mask depends on.
+    depends_on: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RowBound:
+    """`position along axis + index < 0`: one conjunct of a mask."""
+
+    axis: AxisId
+    index: Poly
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A `tl.store` or an atomic."""
+
+    span: Span
+    statement: Span
+    kind: str
+    pointer: str | None
+    loops: tuple[Span, ...]
+    branches: tuple[Span, ...]
+    helpers: tuple[str, ...]
+    axes: tuple[AxisId | None, ...]
+    value: Span
+    #: The upper bounds its mask consists of.
+    bounds: tuple[RowBound, ...] = ()
+
+
+class Operand(Enum):
+    """How an operand reaches the dot."""
+
+    DIRECT = "direct"
+    TRANSPOSED = "transposed"
+    COMPUTED = "computed"
+
+
+@dataclass(frozen=True, slots=True)
+class DotOperand:
+    """One side of a dot."""
+
+    how: Operand
+    span: Span
+    text: str
+    #: The load it comes from, when direct or transposed.
+    load: int | None
+    axes: tuple[AxisId | None, ...]
+    #: Every load its data depends on.
+    loads: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A `tl.dot` inside a loop that accumulates into one name."""
+
+    span: Span
+    statement: Span
+    loops: tuple[Span, ...]
+    branches: tuple[Span, ...]
+    helpers: tuple[str, ...]
+    a: DotOperand
+    b: DotOperand
+    accumulator: str | None
+    #: Keyword arguments of the source that still mean something for a tensor-core dot: (name, text).
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFact:
+    """A counted loop."""
+
+    span: Span
+    kind: Literal["range", "static_range", "while"]
+    variable: str | None
+    start: Poly | None
+    stop: Poly | None
+    step: Poly | None
+    #: The symbol that counts its finished trips.
+    trip: Symbol
+    #: Source text of start, stop and step.
+    text: tuple[str, str, str] = ("0", "", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class StatementFact:
+    """A statement with the names it reads and binds itself; those of its body are in `body` and `orelse`."""
+
+    span: Span
+    kind: Literal["simple", "loop", "branch"]
+    binds: frozenset[str]
+    reads: frozenset[str]
+    body: tuple[StatementFact, ...] = ()
+    orelse: tuple[StatementFact, ...] = ()
+    #: What a simple statement is: "docstring", "assign", "store", "static_assert" …
+    text_kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything the analyses found out about one kernel."""
+
+    kernel: str
+    axes: tuple[Axis, ...]
+    loops: tuple[LoopFact, ...]
+    loads: tuple[Load, ...]
+    stores: tuple[Store, ...]
+    dots: tuple[Dot, ...]
+    #: Accesses that are strided tiles, by the span of their load or store.
+    accesses: tuple[tuple[Span, Access], ...]
+    #: `tl.program_id` calls: span, axis (None if it is no literal), helpers around it.
+    program_ids: tuple[tuple[Span, int | None, tuple[str, ...]], ...] = ()
+    num_programs: tuple[tuple[Span, int | None, tuple[str, ...]], ...] = ()
+    #: Early returns.
+    returns: tuple[Span, ...] = ()
+    statements: tuple[StatementFact, ...] = ()
+    #: Source text of the conditions of branches, by the span of the branch.
+    conditions: tuple[tuple[Span, str], ...] = ()
+    #: Statements whose effect no role can reproduce (device prints, inline assembly …), with what they are.
+    effects: tuple[tuple[Span, str], ...] = ()
+    #: Why a load or store is not a strided tile, by its span.
+    problems: tuple[tuple[Span, Diagnostic], ...] = ()
+    #: Constexpr parameters that name the target dtype of a cast.
+    casts: tuple[str, ...] = ()
+
+    def access(self, span: Span) -> Access | None:
+        """The strided tile behind a load or store."""
+        return next((access for where, access in self.accesses if where == span), None)
+
+    def problem(self, span: Span) -> Diagnostic | None:
+        """Why the load or store there is not a strided tile."""
+        return next((diagnostic for where, diagnostic in self.problems if where == span), None)
+
+    def axis(self, number: AxisId) -> Axis:
+        """The axis of that number."""
+        return next(axis for axis in self.axes if axis.id == number)

@@ -1,0 +1,132 @@
+"""KERNEL: a Triton kernel as parsing hands it on, before anything is concluded from it.
+
+Statements keep their `ast` node: the analyses interpret it, nobody changes it. A statement is identified by its span.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tlxify.source import SourceFile, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A kernel parameter."""
+
+    name: str
+    span: Span
+    constexpr: bool
+    #: Source text of the default value.
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement without a body: an assignment, a call, `return`, `pass`, a docstring."""
+
+    span: Span
+    node: ast.stmt = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A `for` or `while`."""
+
+    span: Span
+    node: ast.For | ast.While = field(repr=False, compare=False)
+    body: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """An `if` with both of its arms."""
+
+    span: Span
+    node: ast.If = field(repr=False, compare=False)
+    body: tuple[Node, ...]
+    orelse: tuple[Node, ...]
+
+
+Node = Statement | Loop | Branch
+
+
+def walk(nodes: tuple[Node, ...]) -> Iterator[Node]:
+    """Every node in source order, bodies after their heads."""
+    for node in nodes:
+        yield node
+        match node:
+            case Loop(body=body):
+                yield from walk(body)
+            case Branch(body=body, orelse=orelse):
+                yield from walk(body)
+                yield from walk(orelse)
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A jit function that a kernel calls."""
+
+    name: str
+    node: ast.FunctionDef = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Decorator:
+    """One decorator, by its canonical name ("triton.jit", "triton.autotune", or as written if unknown)."""
+
+    name: str
+    span: Span
+    node: ast.expr = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How a module writes Triton's names: local dotted prefix → canonical prefix ("tl" → "triton.language")."""
+
+    aliases: Mapping[str, str]
+
+    def canonical(self, node: ast.expr) -> str | None:
+        """The canonical dotted name of a Name or Attribute chain; None for any other expression."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return None
+        return ".".join([self.aliases.get(node.id, node.id), *reversed(parts)])
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One source file: its jit functions, literal constants and the names it gives to Triton's modules."""
+
+    source: SourceFile
+    names: Names
+    #: Every top-level (or conditionally nested) function with a jit decorator, by name.
+    helpers: Mapping[str, Helper]
+    #: Global names bound once to a literal or `tl.constexpr(literal)`.
+    constants: Mapping[str, object]
+    #: The statement that binds each constant.
+    constant_spans: Mapping[str, Span]
+    tree: ast.Module = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A jit function that is launched."""
+
+    name: str
+    #: From the first decorator to the end of the body.
+    span: Span
+    module: Module = field(repr=False)
+    params: tuple[Param, ...]
+    body: tuple[Node, ...]
+    decorators: tuple[Decorator, ...]
+    node: ast.FunctionDef = field(repr=False, compare=False)
+
+    def param(self, name: str) -> Param | None:
+        """The parameter of that name."""
+        return next((param for param in self.params if param.name == name), None)

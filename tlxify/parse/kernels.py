@@ -1,0 +1,92 @@
+"""Module → Kernels: the jit functions that are launched, each as a tree of statements with spans."""
+
+from __future__ import annotations
+
+import ast
+
+from tlxify.model import Branch, Decorator, Kernel, Loop, Module, Node, Param, Statement
+from tlxify.parse.module import decorator_name
+from tlxify.parse.names import AUTOTUNE, HEURISTICS
+from tlxify.source import Span
+
+
+def find_kernels(module: Module) -> tuple[Kernel, ...]:
+    """The module's kernels in source order: jit functions that are tuned, launched as `name[grid]`, or called by no jit function."""
+    launched = launched_names(module.tree)
+    called = {
+        inner.func.id
+        for helper in module.helpers.values()
+        for inner in ast.walk(helper.node)
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name)
+    }
+    kernels = []
+    for helper in module.helpers.values():
+        kernel = build_kernel(module, helper.node)
+        tuned = any(d.name in (AUTOTUNE, HEURISTICS) for d in kernel.decorators)
+        if tuned or helper.name in launched or (helper.name not in called and _asks_who_it_is(helper.node)):
+            kernels.append(kernel)
+    return tuple(sorted(kernels, key=lambda kernel: kernel.span.line))
+
+
+def launched_names(tree: ast.Module) -> frozenset[str]:
+    """Names that are subscripted and called at once, `name[grid](…)`, or whose `.run` or `.warmup` is called."""
+    names = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Subscript(value=ast.Name(id=name))):
+                names.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="run" | "warmup")):
+                names.add(name)
+    return frozenset(names)
+
+
+def build_kernel(module: Module, node: ast.FunctionDef) -> Kernel:
+    """The model of one jit function."""
+    first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
+    own = Span.of(node)
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults: list[ast.expr | None] = [None] * (len(plain) - len(arguments.defaults))
+    defaults += [*arguments.defaults, *arguments.kw_defaults]
+    params = tuple(
+        Param(arg.arg, Span.of(arg), _is_constexpr(arg, module), ast.unparse(default) if default else None)
+        for arg, default in zip(positional, defaults, strict=True)
+    )
+    return Kernel(
+        name=node.name,
+        span=Span(first, node.col_offset if not node.decorator_list else node.decorator_list[0].col_offset - 1, own.end_line, own.end_column),
+        module=module,
+        params=params,
+        body=_nodes(node.body),
+        decorators=tuple(Decorator(decorator_name(d, module.names), Span.of(d), d) for d in node.decorator_list),
+        node=node,
+    )
+
+
+def _is_constexpr(arg: ast.arg, module: Module) -> bool:
+    match arg.annotation:
+        case None:
+            return False
+        case ast.Constant(value=str() as text):
+            return text.split(".")[-1] == "constexpr"
+        case annotation:
+            return module.names.canonical(annotation) == "triton.language.constexpr"
+
+
+def _asks_who_it_is(node: ast.FunctionDef) -> bool:
+    return any(isinstance(inner, ast.Attribute) and inner.attr == "program_id" for inner in ast.walk(node))
+
+
+def _nodes(body: list[ast.stmt]) -> tuple[Node, ...]:
+    nodes: list[Node] = []
+    for statement in body:
+        span = Span.of(statement)
+        match statement:
+            case ast.For(body=inner) | ast.While(body=inner):
+                nodes.append(Loop(span, statement, _nodes(inner)))
+            case ast.If(body=inner, orelse=orelse):
+                nodes.append(Branch(span, statement, _nodes(inner), _nodes(orelse)))
+            case _:
+                nodes.append(Statement(span, statement))
+    return tuple(nodes)

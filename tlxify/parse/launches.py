@@ -1,0 +1,142 @@
+"""How a kernel is launched: the configs of its tuner and the literal arguments and grid of its call sites."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tlxify.model import Kernel, Module
+from tlxify.parse.literals import ConfigLiteral, NotLiteral, evaluate
+from tlxify.parse.names import AUTOTUNE
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """One `kernel[grid](…)` in the kernel's own file."""
+
+    #: Source text of the grid translated to the kernel's parameters, one per axis; None where that is not possible.
+    grid: tuple[str, ...] | None
+    #: Literal keyword arguments, `num_warps` and `num_stages` among them.
+    literals: tuple[tuple[str, object], ...]
+
+
+def tuner_configs(kernel: Kernel) -> tuple[ConfigLiteral, ...] | None:
+    """The configs of the kernel's autotuner: None if it has none or they are computed at run time."""
+    for decorator in kernel.decorators:
+        if decorator.name == AUTOTUNE and isinstance(decorator.node, ast.Call):
+            call = decorator.node
+            node = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "configs"), None)
+            if node is None:
+                return None
+            try:
+                configs = evaluate(node, kernel.module)
+            except NotLiteral:
+                return None
+            if isinstance(configs, list) and configs and all(isinstance(config, ConfigLiteral) for config in configs):
+                return tuple(config for config in configs if isinstance(config, ConfigLiteral))
+    return None
+
+
+def call_sites(kernel: Kernel) -> tuple[CallSite, ...]:
+    """The launches in the kernel's module, in source order."""
+    sites = []
+    for function in [kernel.module.tree, *(n for n in ast.walk(kernel.module.tree) if isinstance(n, ast.FunctionDef))]:
+        for node in _own_nodes(function):
+            match node:
+                case ast.Call(func=ast.Subscript(value=ast.Name(id=name), slice=grid)) if name == kernel.name:
+                    sites.append(_site(kernel, node, grid, function))
+    return tuple(sites)
+
+
+def _own_nodes(function: ast.AST) -> list[ast.AST]:
+    """Nodes of a function without those of functions inside it."""
+    result: list[ast.AST] = []
+    pending = list(ast.iter_child_nodes(function))
+    while pending:
+        node = pending.pop(0)
+        if not isinstance(node, ast.FunctionDef):
+            result.append(node)
+            pending += ast.iter_child_nodes(node)
+    return result
+
+
+def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> CallSite:
+    given = dict(zip((p.name for p in kernel.params), call.args, strict=False))
+    given.update({k.arg: k.value for k in call.keywords if k.arg})
+    literals: list[tuple[str, object]] = []
+    for name, node in given.items():
+        try:
+            value = evaluate(node, kernel.module)
+        except NotLiteral:
+            continue
+        if isinstance(value, int | float | str | bool):
+            literals.append((name, value))
+    host = {ast.unparse(node): name for name, node in given.items() if kernel.param(name) is not None and not isinstance(node, ast.Constant)}
+    return CallSite(_grid(grid, _Host(kernel.module, function, host)), tuple(literals))
+
+
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """What host expressions mean in the kernel's terms."""
+
+    module: Module
+    function: ast.AST
+    arguments: Mapping[str, str]
+
+    def assigned(self, name: str) -> ast.expr | ast.FunctionDef | None:
+        """What a local name was bound to, if that happened once."""
+        found: list[ast.expr | ast.FunctionDef] = []
+        for node in [*_own_nodes(self.function), *(n for n in ast.walk(self.function) if isinstance(n, ast.FunctionDef))]:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                    found.append(value)
+                case ast.FunctionDef(name=target) if target == name:
+                    found.append(node)
+        return found[0] if len(found) == 1 else None
+
+
+def _grid(node: ast.expr, host: _Host, depth: int = 0) -> tuple[str, ...] | None:
+    match node:
+        case ast.Name(id=name) if depth < 4:
+            bound = host.assigned(name)
+            match bound:
+                case ast.FunctionDef(args=ast.arguments(args=[meta]), body=[*_, ast.Return(value=ast.expr() as result)]):
+                    return _axes(result, host, meta.arg)
+                case ast.expr():
+                    return _grid(bound, host, depth + 1)
+            return None
+        case ast.Lambda(args=ast.arguments(args=[meta]), body=body):
+            return _axes(body, host, meta.arg)
+        case _:
+            return _axes(node, host, None)
+
+
+def _axes(node: ast.expr, host: _Host, meta: str | None) -> tuple[str, ...] | None:
+    entries = node.elts if isinstance(node, ast.Tuple) else [node]
+    texts = [_translate(entry, host, meta) for entry in entries]
+    return None if any(text is None for text in texts) else tuple(text for text in texts if text is not None)
+
+
+def _translate(node: ast.expr, host: _Host, meta: str | None, depth: int = 0) -> str | None:
+    """A host expression in the kernel's parameters."""
+    if (known := host.arguments.get(ast.unparse(node))) is not None:
+        return known
+    if depth > 8:
+        return None
+    match node:
+        case ast.Constant(value=int() as value):
+            return str(value)
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key)) if name == meta:
+            return key
+        case ast.Call(func=func, args=[left, right]) if ast.unparse(func).split(".")[-1] in ("cdiv", "ceil_div"):
+            a, b = _translate(left, host, meta, depth + 1), _translate(right, host, meta, depth + 1)
+            return f"cdiv({a}, {b})" if a and b else None
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Add() | ast.Sub() | ast.FloorDiv() as op, right=right):
+            a, b = _translate(left, host, meta, depth + 1), _translate(right, host, meta, depth + 1)
+            sign = {ast.Mult: "*", ast.Add: "+", ast.Sub: "-", ast.FloorDiv: "//"}[type(op)]
+            return f"({a} {sign} {b})" if a and b else None
+        case ast.Name(id=name):
+            bound = host.assigned(name)
+            return _translate(bound, host, meta, depth + 1) if isinstance(bound, ast.expr) else None
+    return None

@@ -1,0 +1,118 @@
+"""The whole flow on one screen: text → kernels → facts → plan → text, with the refusal of each kernel as its outcome."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from tlxify.analyses import analyze as analyze_kernel
+from tlxify.analyses.contracts import infer_contract
+from tlxify.contract import Contract
+from tlxify.conversion import Conversion
+from tlxify.diagnostics import Decline, Diagnostic
+from tlxify.facts import Facts
+from tlxify.fingerprint import fingerprint
+from tlxify.model import Kernel, Module
+from tlxify.outcome import FileConversion, KernelOutcome, VerdictWord
+from tlxify.parse.kernels import find_kernels
+from tlxify.parse.module import parse_module
+from tlxify.plan import Plan
+from tlxify.rewrites import blocks
+from tlxify.rolemap import role_lines
+from tlxify.schedules import cooperative
+from tlxify.slice import cut
+from tlxify.source import SourceFile
+from tlxify.targets import HOPPER, Target
+
+#: Schedules by the name a user may ask for: whether program ids become a tile loop.
+SCHEDULES = {"auto": True, "persistent": True, "cooperative": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A kernel with what is known of it."""
+
+    kernel: Kernel
+    facts: Facts
+    contract: Contract | None
+
+
+def analyze(source: SourceFile, kernel: str | None = None) -> tuple[Analysis, ...]:
+    """Facts about the kernels of a file, or about the one of that name. Raises Decline."""
+    return tuple(
+        Analysis(found, facts := analyze_kernel(found), infer_contract(found, facts))
+        for found in _chosen(parse_module(_written_by_user(source)), (kernel,) if kernel else None)
+    )
+
+
+def convert(source: SourceFile, kernels: tuple[str, ...] | None = None, schedule: str = "auto", target: Target = HOPPER) -> FileConversion:
+    """Converts the kernels of a file. Raises Decline only for the file as a whole (TLX101, TLX102, TLX103, TLX108)."""
+    source = _written_by_user(source)
+    module = parse_module(source)
+    outcomes: list[KernelOutcome] = []
+    pieces: list[blocks.Piece] = []
+    for kernel in _chosen(module, kernels):
+        outcome, piece = _convert_one(kernel, target, persistent=SCHEDULES[schedule])
+        outcomes.append(outcome)
+        if piece is not None:
+            pieces.append(piece)
+    if not pieces:
+        return FileConversion(source, tuple(outcomes))
+    path = Path(source.path)
+    side = f"{path.stem}_tlx"
+    return FileConversion(
+        source,
+        tuple(outcomes),
+        module_text=blocks.self_contained(module, pieces),
+        sidecar_text=blocks.sidecar(path.name, pieces, blocks.licence_of(source.text)),
+        patched_source_text=blocks.patched(module, pieces, side, package=path.with_name("__init__.py").exists()),
+    )
+
+
+def _convert_one(kernel: Kernel, target: Target, *, persistent: bool) -> tuple[KernelOutcome, blocks.Piece | None]:
+    try:
+        sliced = cut(kernel)
+        facts = analyze_kernel(kernel)
+        plan = make_plan(kernel, facts, target, persistent=persistent)
+        contract = infer_contract(kernel, facts)
+        piece = blocks.piece(kernel, plan, sliced, fingerprint(kernel))
+    except Decline as refusal:
+        return _refused(kernel, refusal.diagnostic), None
+    conversion = None
+    if contract is not None:
+        conversion = Conversion(kernel.name, contract, blocks.standalone(piece), kernel.module.source.path)
+    outcome = KernelOutcome(kernel.name, kernel.span, "converted", (), plan, role_lines(kernel, facts, plan), contract, conversion)
+    return outcome, piece
+
+
+def make_plan(kernel: Kernel, facts: Facts, target: Target = HOPPER, *, persistent: bool = True) -> Plan:
+    """The plan for a kernel. Raises Decline."""
+    taken = {n.id for n in ast.walk(kernel.module.tree) if isinstance(n, ast.Name)} | {p.name for p in kernel.params}
+    taken |= set(kernel.module.helpers) | set(kernel.module.names.aliases)
+    parameters = tuple(param.name for param in kernel.params)
+    return cooperative.plan(facts, parameters, frozenset(taken), target, persistent=persistent)
+
+
+def _refused(kernel: Kernel, diagnostic: Diagnostic) -> KernelOutcome:
+    words: dict[str, VerdictWord] = {"no-dot": "no-dot", "unprofitable": "unprofitable"}
+    return KernelOutcome(kernel.name, kernel.span, words.get(diagnostic.outcome, "declined"), (diagnostic,))
+
+
+def _written_by_user(source: SourceFile) -> SourceFile:
+    if blocks.is_generated(source.text):
+        raise Decline("TLX108", None, name=source.path)
+    return SourceFile(source.path, blocks.without_generated(source.text))
+
+
+def _chosen(module: Module, names: tuple[str, ...] | None) -> tuple[Kernel, ...]:
+    found = find_kernels(module)
+    if not found:
+        raise Decline("TLX102", None)
+    if names is None:
+        return found
+    known = {kernel.name: kernel for kernel in found}
+    for name in names:
+        if name not in known:
+            raise Decline("TLX103", None, name=name, known=", ".join(known))
+    return tuple(known[name] for name in names)

@@ -1,0 +1,61 @@
+"""Replaces expressions inside a kept statement, found by their spans.
+
+Before: `offs = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)`. After, in a consumer: `pid_m * BLOCK_M + ROWS * group + tl.arange(0, ROWS)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import libcst as cst
+
+from tlxify.rewrites.function import FunctionText
+from tlxify.source import Span
+
+NodeT = TypeVar("NodeT", bound=cst.CSTNode)
+
+
+def replace(node: NodeT, text: FunctionText, replacements: Mapping[Span, str]) -> NodeT:
+    """`node` with each expression whose span is a key replaced by the expression in its value."""
+    if not replacements:
+        return node
+    result = node.visit(_Replace(text, replacements))
+    assert isinstance(result, type(node))
+    return result
+
+
+class _Replace(cst.CSTTransformer):
+    def __init__(self, text: FunctionText, replacements: Mapping[Span, str]) -> None:
+        super().__init__()
+        self.text = text
+        self.replacements = replacements
+        #: Inserted operations that carry parentheses a sum or an argument does not need.
+        self.guarded: set[int] = set()
+
+    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
+        updated = super().on_leave(original_node, updated_node)
+        if isinstance(original_node, cst.BaseExpression) and (span := self.text.spans.get(original_node)) in self.replacements:
+            return self._inserted(self.replacements[span])
+        match updated:
+            case cst.BinaryOperation(left=left, right=right, operator=cst.Add()):
+                return updated.with_changes(left=self._bare(left, additive=True), right=self._bare(right, additive=True))
+            case cst.Assign(value=value) | cst.AnnAssign(value=cst.BaseExpression() as value) | cst.Arg(value=value):
+                return updated.with_changes(value=self._bare(value))
+            case _:
+                return updated  # type: ignore[return-value]
+
+    def _inserted(self, text: str) -> cst.BaseExpression:
+        expression = cst.parse_expression(text)
+        if isinstance(expression, cst.BinaryOperation):
+            expression = expression.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+            self.guarded.add(id(expression))
+        return expression
+
+    def _bare(self, node: cst.BaseExpression, *, additive: bool = False) -> cst.BaseExpression:
+        """Without the parentheses that were added here, where precedence and associativity allow it."""
+        if id(node) not in self.guarded:
+            return node
+        if additive and not (isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add)):
+            return node
+        return node.with_changes(lpar=[], rpar=[])

@@ -1,0 +1,147 @@
+"""The launch side of a conversion: the guard, the TMA boxes and the binding, as plain Python that anyone can read."""
+
+from __future__ import annotations
+
+import ast
+
+from tlxify.plan import Plan
+from tlxify.rewrites.lines import WIDTH, call
+
+
+def launch_side(plan: Plan, fingerprint: str) -> tuple[str, ...]:
+    """The three functions behind a converted kernel, as text: guard, boxes, specialize."""
+    return (_guard(plan), _boxes(plan), _specialize(plan, fingerprint))
+
+
+def names(plan: Plan) -> tuple[str, str, str]:
+    """What the three functions are called."""
+    stem = plan.kernel.strip("_")
+    return f"_{stem}_guard", f"_{stem}_boxes", f"specialize_{stem}"
+
+
+def _guard(plan: Plan) -> str:
+    guard = plan.guard
+    variables = {view.parameter: view.descriptor.removesuffix("_desc") for view in guard.views}
+    needed = _parameters(plan)
+    lines = [_definition(names(plan)[0], [*needed, "**_"])]
+    lines.append('    """The specialized launch\'s own arguments; where a check fails, tlx.Fallback: the original kernel runs."""')
+    taken = set(needed)
+    for parameter, name in variables.items():
+        variables[parameter] = name if name not in taken else f"{name}_view"
+    for view in guard.views:
+        arguments = [f'"{view.parameter}"', view.parameter, f"shape={_tuple(view.shape)}", f"strides={_tuple(view.strides)}"]
+        lines += _indented(call("tlx.tma_view", arguments, prefix=f"{variables[view.parameter]} = ", indent=4))
+        if view.flag is None:
+            lines += _indented(
+                call("tlx.require", [f"not {variables[view.parameter]}.transposed", '"stride"', f'"{view.parameter} is stored column by column"'], indent=4)
+            )
+    dtypes = "(" + ", ".join(f'"{dtype}"' for dtype in guard.dtypes) + ")"
+    for group in guard.same_dtype:
+        pointers = "{" + ", ".join(f'"{name}": {name}' for name in group) + "}"
+        lines += _indented(call("tlx.require_dtypes", [pointers, dtypes], indent=4))
+    reads = ", ".join(variables[view.parameter] for view in guard.views)
+    if guard.stored:
+        lines.append("    # The producer reads ahead of the stores: what is written must not overlap what it reads.")
+    for stored in guard.stored:
+        arguments = [f'"{stored.parameter}"', stored.parameter, _tuple(stored.shape), _tuple(stored.strides), f"reads=({reads}{"," if len(guard.views) == 1 else ""})"]
+        lines += _indented(call("tlx.require_disjoint", arguments, indent=4))
+    entries = [f'"{view.descriptor}": {variables[view.parameter]}' for view in guard.views]
+    entries += [f'"{view.flag}": {variables[view.parameter]}.transposed' for view in guard.views if view.flag]
+    lines += _indented(_dictionary("return ", entries, 4))
+    return "\n".join(lines)
+
+
+def _boxes(plan: Plan) -> str:
+    sides = dict.fromkeys(side for b in plan.ring.buffers for side in b.tile if side.isidentifier())
+    parameters = [*sides, *(["CONSUMERS"] if plan.split else []), "**_"]
+    lines = [_definition(names(plan)[1], parameters)]
+    lines.append('    """One slot\'s TMA box per descriptor, in elements, axes in the order of the guard\'s views."""')
+    entries = []
+    for buffer in plan.ring.buffers:
+        box = ["1"] * (len(buffer.coordinates) - 2) + list(buffer.tile)
+        count = ""
+        if buffer.split is not None and plan.split is not None:
+            box[len(box) - 2 + buffer.split] = f"{buffer.tile[buffer.split]} // CONSUMERS"
+            count = ", count=CONSUMERS"
+        entries.append(f'"{buffer.view.descriptor}": tlx.Box(({", ".join(box)}){count})')
+    lines += _indented(_dictionary("return ", entries, 4))
+    return "\n".join(lines)
+
+
+def _specialize(plan: Plan, fingerprint: str) -> str:
+    guard, boxes, specialize = names(plan)
+    schedule = []
+    if plan.persistence is not None:
+        schedule += ["persistent=True", f"grid_rank={plan.persistence.rank}"]
+    if plan.split is not None:
+        schedule.append(f'split="{plan.split.length}"')
+    output = _output(plan)
+    if output:
+        schedule.append(f"output=({', '.join(repr_(name) for name in output)})")
+    arguments = [
+        "original",
+        plan.converted,
+        f"guard={guard}",
+        f"boxes={boxes}",
+        f"schedule=tlx.Schedule({', '.join(schedule)})",
+        f'fingerprint="{fingerprint}"',
+    ]
+    lines = [f"def {specialize}(original):", f'    """`original`, running {plan.converted} wherever the guard allows it."""', "    return tlx.specialized("]
+    lines += [f"        {argument}," for argument in arguments]
+    return "\n".join([*lines, "    )"])
+
+
+def _output(plan: Plan) -> list[str]:
+    """Constexprs whose product is the tile of one dot's result."""
+    tiles = {b.name: b.tile for b in plan.ring.buffers}
+    dot = plan.ring.dots[0]
+    row = tiles[dot.a][1 if dot.a_transposed else 0]
+    column = tiles[dot.b][0 if dot.b_transposed else 1]
+    return [side for side in (row, column) if side.isidentifier()]
+
+
+def repr_(name: str) -> str:
+    """A string literal as black writes it."""
+    return f'"{name}"'
+
+
+def _parameters(plan: Plan) -> list[str]:
+    """Parameters of the source that the guard reads, in a stable order: pointers, then what shapes and strides name."""
+    guard = plan.guard
+    pointers = dict.fromkeys([v.parameter for v in guard.views] + [s.parameter for s in guard.stored])
+    texts = [text for part in (*guard.views, *guard.stored) for text in (*part.shape, *part.strides) if text]
+    words = {word for text in texts for word in _identifiers(text)}
+    return [name for name in plan.parameters if name in words or name in pointers]
+
+
+def _identifiers(text: str) -> list[str]:
+
+    return [n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name) and n.id not in ("triton", "min", "max")]
+
+
+def _tuple(items: tuple[str | None, ...]) -> str:
+    inner = ", ".join("None" if item is None else item for item in items)
+    return f"({inner},)" if len(items) == 1 else f"({inner})"
+
+
+def _definition(name: str, parameters: list[str]) -> str:
+    flat = f"def {name}({', '.join(parameters)}):"
+    if len(flat) <= WIDTH:
+        return flat
+    inner = ", ".join(parameters)
+    if len(inner) + 4 <= WIDTH:
+        return f"def {name}(\n    {inner}\n):"
+    return f"def {name}(\n" + "".join(f"    {p},\n" if not p.startswith("**") else f"    {p},\n" for p in parameters) + "):"
+
+
+def _dictionary(prefix: str, entries: list[str], indent: int) -> str:
+    flat = f"{prefix}{{{', '.join(entries)}}}"
+    if indent + len(flat) <= WIDTH:
+        return flat
+    return f"{prefix}{{\n" + "".join(f"    {entry},\n" for entry in entries) + "}"
+
+
+def _indented(text: str) -> list[str]:
+    return [f"    {line}" for line in text.splitlines()]
+
+

@@ -1,0 +1,152 @@
+"""One role's body: the kernel's statements without those the role does not need, and with those it replaces.
+
+What is kept stays the user's text, comments included. What is replaced is a list of generated statements that inherits the
+comments above the original. Comments of statements that no role keeps go to whichever role adopts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from tlxify.rewrites.comments import blank, comment_lines, leading, trailing, with_leading
+from tlxify.rewrites.expressions import replace
+from tlxify.rewrites.function import FunctionText
+from tlxify.rewrites.lines import statements
+from tlxify.source import Span
+
+#: Text of the statements that stand for one of the source's.
+Replacement = str
+
+
+@dataclass(slots=True)
+class Role:
+    """How one role is cut out of the kernel."""
+
+    text: FunctionText
+    keeps: frozenset[Span]
+    #: Statements with generated code in their place.
+    replaced: Mapping[Span, Replacement]
+    #: Expressions with another in their place.
+    expressions: Mapping[Span, str]
+    #: Generated code at the end of a loop's body, and behind the loop.
+    at_loop_end: Mapping[Span, str] = field(default_factory=dict)
+    after_loop: Mapping[Span, str] = field(default_factory=dict)
+    #: Comments to put above a kept statement.
+    notes: Mapping[Span, str] = field(default_factory=dict)
+    #: Statements that no role keeps, whose comments this one takes over.
+    adopts: frozenset[Span] = frozenset()
+    #: Replaced statements whose comments another role shows.
+    silent: frozenset[Span] = frozenset()
+    _pending: list[str] = field(default_factory=list)
+
+    def body(self) -> list[cst.BaseStatement]:
+        """The statements of the role, at the kernel's indentation."""
+        block = self.text.function.body
+        assert isinstance(block, cst.IndentedBlock)
+        result = self._block(block.body)
+        return self._flush(result)
+
+    def _block(self, nodes: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
+        result: list[cst.BaseStatement] = []
+        for node in nodes:
+            for single in _one_by_one(node):
+                result += self._statement(single)
+        return result
+
+    def _statement(self, node: cst.BaseStatement) -> list[cst.BaseStatement]:
+        span = self.text.span(node)
+        if span in self.replaced:
+            return self._replace(node, self.replaced[span])
+        if span not in self.keeps:
+            if span in self.adopts:
+                self._pending += [*(line.comment.value for line in leading(node) if line.comment), *trailing(node)]
+            return []
+        match node:
+            case cst.For(body=cst.IndentedBlock() as block) | cst.While(body=cst.IndentedBlock() as block):
+                return self._loop(node, block, span)
+            case cst.If():
+                return [self._noted(self._if(node), span)]
+            case _:
+                kept = replace(node, self.text, self.expressions)
+                return [self._noted(kept, span)]
+
+    def _noted(self, node: cst.BaseStatement, span: Span) -> cst.BaseStatement:
+        lines = leading(node)
+        if self._pending:
+            lines, self._pending = [*blank(lines), *comment_lines(self._pending), *(x for x in lines if x.comment)], []
+        if span in self.notes:
+            lines = [*lines, *comment_lines(self.notes[span].splitlines())]
+        return with_leading(node, lines)
+
+    def _replace(self, node: cst.BaseStatement, text: str) -> list[cst.BaseStatement]:
+        new = statements(text)
+        own = [*(line.comment.value for line in leading(node) if line.comment), *trailing(node)]
+        own = [] if self.text.span(node) in self.silent else own
+        lines = [*blank(leading(node)), *comment_lines([*self._pending, *own]), *leading(new[0])]
+        self._pending = []
+        return [with_leading(new[0], lines), *new[1:]]
+
+    def _loop(self, node: cst.For | cst.While, block: cst.IndentedBlock, span: Span) -> list[cst.BaseStatement]:
+        before, self._pending = self._pending, []
+        inner = self._block(block.body)
+        inner = self._flush(inner)
+        self._pending = before
+        inner += statements(self.at_loop_end.get(span, ""))
+        head = self._head(node).with_changes(body=block.with_changes(body=inner))
+        return [self._noted(head, span), *statements(self.after_loop.get(span, ""))]
+
+    def _head(self, node: cst.For | cst.While) -> cst.For | cst.While:
+        if isinstance(node, cst.For):
+            return node.with_changes(iter=replace(node.iter, self.text, self.expressions))
+        return node.with_changes(test=replace(node.test, self.text, self.expressions))
+
+    def _if(self, node: cst.If) -> cst.If:
+        body = node.body
+        assert isinstance(body, cst.IndentedBlock | cst.SimpleStatementSuite)
+        inner = self._arm(body)
+        orelse = node.orelse
+        match orelse:
+            case cst.If():
+                orelse = self._if(orelse)
+            case cst.Else(body=arm):
+                kept = self._arm(arm)
+                orelse = orelse.with_changes(body=_suite(arm, kept)) if kept else None
+        return node.with_changes(
+            test=replace(node.test, self.text, self.expressions), body=_suite(body, inner or statements("pass")), orelse=orelse
+        )
+
+    def _arm(self, body: cst.BaseSuite) -> list[cst.BaseStatement]:
+        if isinstance(body, cst.SimpleStatementSuite):
+            return self._block([cst.SimpleStatementLine(body=[small]) for small in body.body]) if self._known(body) else []
+        assert isinstance(body, cst.IndentedBlock)
+        before, self._pending = self._pending, []
+        inner = self._flush(self._block(body.body))
+        self._pending = before
+        return inner
+
+    def _known(self, body: cst.SimpleStatementSuite) -> bool:
+        return all(small in self.text.spans for small in body.body)
+
+    def _flush(self, nodes: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
+        """Comments left over at the end of a block go above its last statement; nothing is written after a block's end."""
+        if self._pending and nodes:
+            last = nodes[-1]
+            nodes = [*nodes[:-1], with_leading(last, [*leading(last), *comment_lines(self._pending)])]
+            self._pending = []
+        return nodes
+
+
+def _one_by_one(node: cst.BaseStatement) -> list[cst.BaseStatement]:
+    """`a = 1; b = 2` as two lines."""
+    if isinstance(node, cst.SimpleStatementLine) and len(node.body) > 1:
+        parts = [cst.SimpleStatementLine(body=[small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]) for small in node.body]
+        return [parts[0].with_changes(leading_lines=node.leading_lines), *parts[1:]]
+    return [node]
+
+
+def _suite(body: cst.BaseSuite, inner: list[cst.BaseStatement]) -> cst.IndentedBlock:
+    return body.with_changes(body=inner) if isinstance(body, cst.IndentedBlock) else cst.IndentedBlock(body=inner)
+

@@ -1,0 +1,90 @@
+"""The converted kernel's parameters: the user's, in their order and layout, with descriptors in place of operand pointers.
+
+Before: `(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, …, BLOCK_M: tl.constexpr)`. After: `(a_desc, b_desc, c_ptr, M, N, K,
+stride_cm, …, BLOCK_M: tl.constexpr, GRID_0, A_TRANSPOSED: tl.constexpr, STAGES: tl.constexpr, …)`, without what no role reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from tlxify.rewrites.comments import comments_in
+
+
+def signature(
+    source: cst.Parameters, keep: frozenset[str], descriptors: dict[str, str], scalars: Sequence[str], constexprs: Sequence[str], tl: str
+) -> cst.Parameters:
+    """The parameters. `descriptors` maps pointer parameters to the descriptors that take their place."""
+    everyone = [*source.posonly_params, *source.params, *source.kwonly_params]
+    kept: list[cst.Param] = []
+    for param in everyone:
+        name = param.name.value
+        replacements = [descriptors[name]] if name in descriptors else []
+        names = [*replacements, *([name] if name in keep else [])]
+        for position, new in enumerate(names):
+            plain = param if new == name else cst.Param(name=cst.Name(new), comma=param.comma)
+            if position < len(names) - 1:
+                plain = plain.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+            kept.append(plain)
+        if not names and kept:
+            kept[-1] = kept[-1].with_changes(comma=_inherit(kept[-1].comma, param.comma))
+    # A plain parameter may not follow one with a default: ours come first among the constexprs without one.
+    added = [cst.Param(name=cst.Name(name)) for name in scalars]
+    added += [
+        cst.Param(name=cst.Name(name), annotation=cst.Annotation(cst.parse_expression(f"{tl}.constexpr"))) for name in constexprs
+    ]
+    defaults = next((i for i, param in enumerate(kept) if param.default is not None), len(kept))
+    kept[defaults:defaults] = added
+    return cst.Parameters(params=_laid_out(kept, set(map(id, added)), multi_line=_is_multi_line(everyone)))
+
+
+def _inherit(mine: cst.Comma | cst.MaybeSentinel, dropped: cst.Comma | cst.MaybeSentinel) -> cst.Comma | cst.MaybeSentinel:
+    """Keeps the line break and the comments behind a parameter that goes away."""
+    if not isinstance(dropped, cst.Comma) or not isinstance(dropped.whitespace_after, cst.ParenthesizedWhitespace):
+        return mine
+    if not isinstance(mine, cst.Comma) or not isinstance(mine.whitespace_after, cst.ParenthesizedWhitespace):
+        return dropped
+    if not comments_in(dropped):
+        return mine
+    merged = mine.whitespace_after.with_changes(
+        empty_lines=[
+            *mine.whitespace_after.empty_lines,
+            cst.EmptyLine(indent=False, whitespace=cst.SimpleWhitespace("    "), comment=cst.Comment(comments_in(dropped)[0])),
+            *dropped.whitespace_after.empty_lines,
+        ]
+    )
+    return mine.with_changes(whitespace_after=merged)
+
+
+def _is_multi_line(params: Sequence[cst.Param]) -> bool:
+    return any(
+        isinstance(p.comma, cst.Comma) and isinstance(p.comma.whitespace_after, cst.ParenthesizedWhitespace) for p in params[:-1]
+    )
+
+
+def _newline() -> cst.ParenthesizedWhitespace:
+    return cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace("    "))
+
+
+def _laid_out(params: list[cst.Param], added: set[int], *, multi_line: bool) -> list[cst.Param]:
+    """One added parameter a line. A signature on one line becomes one parameter a line."""
+    result = []
+    for position, param in enumerate(params):
+        last = position == len(params) - 1
+        following_is_new = not last and id(params[position + 1]) in added
+        if last:
+            close = cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(""))
+            if isinstance(param.comma, cst.Comma) and comments_in(param.comma):
+                close = param.comma.whitespace_after.with_changes(last_line=cst.SimpleWhitespace(""))  # type: ignore[union-attr]
+            comma = cst.Comma(whitespace_after=close)
+        elif isinstance(param.comma, cst.Comma) and comments_in(param.comma):
+            comma = param.comma.with_changes(whitespace_after=param.comma.whitespace_after.with_changes(last_line=cst.SimpleWhitespace("    ")))  # type: ignore[union-attr]
+        elif id(param) in added or following_is_new or not multi_line:
+            comma = cst.Comma(whitespace_after=_newline())
+        else:
+            assert isinstance(param.comma, cst.Comma)
+            comma = param.comma
+        result.append(param.with_changes(comma=comma))
+    return result

@@ -1,0 +1,84 @@
+"""Which role each line of a kernel ended up in, and why: what `tlxify analyze` shows."""
+
+from __future__ import annotations
+
+from tlxify.facts import Facts, StatementFact
+from tlxify.model import Kernel
+from tlxify.outcome import RoleLine
+from tlxify.plan import Plan
+from tlxify.source import Span
+
+
+def role_lines(kernel: Kernel, facts: Facts, plan: Plan) -> tuple[RoleLine, ...]:
+    """One entry per line of the kernel, decorators and signature included."""
+    marks = _Marks(facts, plan)
+    source = kernel.module.source
+    result = []
+    for number in range(kernel.span.line, kernel.span.end_line + 1):
+        text = source.line(number)
+        roles, why = marks.of_line(number) if text.strip() and not text.lstrip().startswith("#") else (frozenset[str](), "")
+        result.append(RoleLine(number, text, roles, why))
+    return tuple(result)
+
+
+class _Marks:
+    def __init__(self, facts: Facts, plan: Plan) -> None:
+        self.plan = plan
+        self.produced = plan.task("producer").keeps
+        self.consumed = plan.task("consumer").keeps
+        self.loads = {b.statement: b for b in plan.ring.buffers}
+        self.dots = {d.statement: d for d in plan.ring.dots}
+        self.address = _address_names(facts, plan)
+        self.statements = list(_flat(facts.statements))
+
+    def of_line(self, number: int) -> tuple[frozenset[str], str]:
+        """Roles of the innermost statement on a line."""
+        on_line = [s for s in self.statements if s.span.line <= number <= s.span.end_line]
+        if not on_line:
+            return frozenset(), ""
+        statement = on_line[-1]
+        if statement.kind != "simple" and number != statement.span.line:
+            return frozenset(), ""
+        return self._of(statement)
+
+    def _of(self, statement: StatementFact) -> tuple[frozenset[str], str]:
+        span = statement.span
+        if statement.text_kind == "docstring":
+            return frozenset(), ""
+        if span in self.dots:
+            return frozenset({"consumer"}), f"dot on slots of {self.dots[span].a} and {self.dots[span].b}"
+        if span in self.loads:
+            return frozenset({"producer"}), f"fills {self.loads[span].name} through {self.loads[span].view.descriptor}"
+        roles: set[str] = set()
+        if span in self.produced:
+            roles.add("producer")
+        if span in self.consumed:
+            roles.add("consumer" if self._before_end(span) else "epilogue")
+        if len(roles) == 2:
+            return frozenset(roles), "cheap, so each role computes it" if statement.kind == "simple" else "each role takes the same trips"
+        if roles:
+            return frozenset(roles), ""
+        if statement.binds & self.address:
+            return frozenset({"address"}), "the descriptor and its coordinates replace it"
+        return frozenset({"dead"}), "nothing needs it"
+
+    def _before_end(self, span: Span) -> bool:
+        return (span.line, span.column) <= (self.plan.ring.loop.end_line, self.plan.ring.loop.end_column)
+
+
+def _address_names(facts: Facts, plan: Plan) -> frozenset[str]:
+    """Names that only led to operand addresses and masks."""
+    found = frozenset(n for s in _flat(facts.statements) if s.span in {b.statement for b in plan.ring.buffers} for n in s.reads)
+    while True:
+        more = found | {n for s in _flat(facts.statements) if s.binds & found for n in s.reads}
+        if more == found:
+            return found
+        found = more
+
+
+def _flat(statements: tuple[StatementFact, ...]) -> list[StatementFact]:
+    result: list[StatementFact] = []
+    for statement in statements:
+        result.append(statement)
+        result += _flat((*statement.body, *statement.orelse))
+    return result

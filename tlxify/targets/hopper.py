@@ -1,0 +1,45 @@
+"""NVIDIA Hopper, sm_90: the numbers a plan must respect and the moves it may make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What one chip allows. Sizes in bytes unless the name says otherwise."""
+
+    name: str
+    #: Shared memory that one block may ask for.
+    shared_memory: int
+    #: 32-bit registers of one SM.
+    registers: int
+    warps_per_group: int
+    #: Rows that one warp group's wgmma multiplies at a time.
+    dot_rows: int
+    #: Smallest contracted tile of a 16-bit dot.
+    dot_depth: int
+    #: Longest side of a TMA box, in elements.
+    box_limit: int
+    #: Alignment of TMA bases and outer strides.
+    tma_alignment: int
+    dot_dtypes: tuple[str, ...]
+    producer_warps: int
+    producer_registers: int
+    consumer_registers: int
+
+
+HOPPER = Target(
+    name="sm_90",
+    shared_memory=232_448,
+    registers=65_536,
+    warps_per_group=4,
+    dot_rows=64,
+    dot_depth=16,
+    box_limit=256,
+    tma_alignment=16,
+    dot_dtypes=("fp16", "bf16"),
+    producer_warps=4,
+    producer_registers=40,
+    consumer_registers=232,
+)
