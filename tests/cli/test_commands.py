@@ -86,7 +86,7 @@ def test_dump_of_values_is_an_outline_without_hidden_fields():
 
 
 def test_output_that_cannot_be_encoded_is_escaped(tmp_path):
-    result = doctor(tmp_path, PYTHONIOENCODING="ascii")
+    result = doctor(tmp_path, PYTHONIOENCODING="latin-1")
     assert result.returncode == 0, result.stderr
     assert "\\u2713" in result.stdout
 
@@ -96,7 +96,13 @@ def doctor(path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), str(PACKAGES)]), **environment}
     code = "from tlxify.cli import main; main()"
     return subprocess.run(
-        [sys.executable, "-c", code, "doctor"], env=environment, capture_output=True, text=True, cwd=path, check=False
+        [sys.executable, "-c", code, "doctor"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        cwd=path,
+        check=False,
     )
 
 
