@@ -14,7 +14,7 @@ from typing import Any
 from triton.runtime.errors import OutOfResources
 
 from tlx.launch.guard import Fallback
-from tlx.launch.prepare import Guarded, Prepared, prepare
+from tlx.launch.prepare import Guarded, Layout, Prepared, lay_out
 from tlx.launch.schedule import RingPlan, Schedule
 from tlx.launch.stats import Counters
 from tlx.launch.tuning import DEFAULT_STAGES, DEFAULT_WARPS, MIN_STAGES, OVERRIDES, Boxes, plan_ring
@@ -28,21 +28,23 @@ REPLACED = ("num_warps", "num_stages", "maxnreg", "num_ctas", "ir_override", *OV
 class Decision:
     """What was decided for launches of one description: why the original runs, or how the converted kernel does."""
 
-    __slots__ = ("fallback", "guard", "launches", "processors", "stacks", "tensors_by_name")
+    __slots__ = ("fallback", "guard", "launches", "named_tensors", "processors", "stacks", "tensors")
 
     def __init__(
         self,
         fallback: Fallback | None = None,
         guard: Guarded | None = None,
+        tensors: tuple[str, ...] = (),
+        named_tensors: tuple[str, ...] = (),
         processors: int = 1,
-        tensors_by_name: tuple[str, ...] = (),
     ) -> None:
         self.fallback = fallback
         self.guard = guard
+        #: Which of the source's arguments are tensors, and which of those the call passes by name.
+        self.tensors = tensors
+        self.named_tensors = named_tensors
         #: SMs of the device.
         self.processors = processors
-        #: Tensors that the call passes as keyword arguments; they must not become part of a key.
-        self.tensors_by_name = tensors_by_name
         #: Prepared launches by config.
         self.launches: dict[Any, Prepared] = {}
         #: The decorator stack to launch through, by whether the grid is computed from the config.
@@ -92,17 +94,19 @@ class Adapter:
             for name, parameter in source.signature.parameters.items()
             if parameter.default is not parameter.empty
         }
+        self._names = frozenset(source.arg_names)
         self._required = [name for name in source.arg_names if name not in self._defaults]
         #: Depths that turned out too deep when launched, and what to use instead.
         self._reduced: dict[RingPlan, RingPlan] = {}
         self._failed: dict[Any, Fallback] = {}
+        self._layouts: dict[Any, Layout] = {}
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The source's arguments by name, defaults included, and what else the call says (options of the launch)."""
         named = {**self._defaults, **dict(zip(self.arg_names, args, strict=False))}
         options = {}
         for name, value in kwargs.items():
-            if name in self._source.signature.parameters:
+            if name in self._names:
                 named[name] = value
             else:
                 options[name] = value
@@ -113,27 +117,41 @@ class Adapter:
         return self.run(*args, grid=grid, warmup=True, **kwargs)
 
     def run(self, *args: Any, grid: Ticket, warmup: bool = False, **kwargs: Any) -> Any:
-        """Launch the converted kernel; raises `Unusable` if this config cannot be."""
+        """Launch the converted kernel under the config in `kwargs`; raises `Unusable` if it cannot be."""
+        key = _config_key(kwargs, grid.decision.named_tensors)
+        return self.launch(grid.decision, key, args, kwargs, grid.grid, warmup)
+
+    def launch(
+        self,
+        decision: Decision,
+        key: Any,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        grid: Any,
+        warmup: bool = False,
+    ) -> Any:
+        """Launch the converted kernel; `key` tells configs under one decision apart. Raises `Unusable`."""
         for hook in self._source.pre_run_hooks:
             hook(*args, **kwargs)
-        decision = grid.decision
-        key = _config_key(kwargs, decision.tensors_by_name)
         ready = decision.launches.get(key)
         if ready is None:
-            ready = self._first(decision, key, args, kwargs)
+            ready = self._first(decision, args, kwargs)
+            decision.launches[key] = ready
         while True:
             try:
-                return self._launch(ready, grid, args, kwargs, warmup)
+                return self._launch(ready, grid, args, kwargs, decision.processors, warmup)
             except Unusable as refusal:
                 if refusal.lasting:
-                    self._failed[ready.plan, key] = refusal.fallback
+                    self._failed[ready.plan, _config_key(kwargs, decision.named_tensors)] = refusal.fallback
                 raise
             except OutOfResources as error:
-                ready = self._shallower(ready, error, decision.guard, args, kwargs)
+                self._reduce(ready.plan, error)
+                ready = self.prepare(decision, args, kwargs)
                 decision.launches[key] = ready
 
-    def prepare(self, guard: Guarded | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Prepared:
+    def prepare(self, decision: Decision, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Prepared:
         """The launch under the config in `kwargs`; raises `Fallback` if there is none."""
+        guard = decision.guard
         assert guard is not None
         named, options = self.bind(args, kwargs)
         if options.get("num_ctas", 1) != 1:
@@ -143,38 +161,53 @@ class Adapter:
         for name in self._required:
             if name not in named:
                 raise Fallback("unknown-config", f"the launch does not say {name}; only the original's decorators know")
-        overrides = {name: options[name] for name in OVERRIDES if name in options}
         warps, stages = options.get("num_warps", DEFAULT_WARPS), options.get("num_stages", DEFAULT_STAGES)
+        overrides = {name: options[name] for name in OVERRIDES if name in options}
         plan = plan_ring(self._schedule, self._boxes, guard.views, {**named, **overrides}, warps, stages)
         plan = self._reduced.get(plan, plan)
         if plan.stages < plan.asked:
             self._counters.clamped(f"num_stages={plan.asked} cut to {plan.stages}: shared memory holds no more")
         forwarded = {name: value for name, value in options.items() if name not in REPLACED}
-        positional = self.arg_names[: len(args)]
-        return prepare(self.fn, self._schedule, plan, guard, named, positional, forwarded)
+        return self._layout(decision, guard, named, len(args)).prepare(plan, guard, named, forwarded)
 
-    def _first(self, decision: Decision, key: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Prepared:
+    def _layout(self, decision: Decision, guard: Guarded, named: Mapping[str, Any], positional: int) -> Layout:
+        form = (positional, *named, *decision.tensors, *guard.views, *guard.values, *guard.pointers.items())
+        layout = self._layouts.get(form)
+        if layout is None:
+            names = self.arg_names[:positional]
+            layout = lay_out(self.fn, self._schedule, guard, named, names, decision.tensors)
+            self._layouts[form] = layout
+        return layout
+
+    def _first(self, decision: Decision, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Prepared:
         try:
-            ready = self.prepare(decision.guard, args, kwargs)
+            ready = self.prepare(decision, args, kwargs)
         except Fallback as refusal:
             raise Unusable(refusal, lasting=True) from None
-        if failure := self._failed.get((ready.plan, key)):
-            raise Unusable(failure, lasting=True)
-        decision.launches[key] = ready
+        if self._failed:
+            failure = self._failed.get((ready.plan, _config_key(kwargs, decision.named_tensors)))
+            if failure is not None:
+                raise Unusable(failure, lasting=True)
         return ready
 
     def _launch(
-        self, ready: Prepared, ticket: Ticket, args: Sequence[Any], kwargs: Mapping[str, Any], warmup: bool
+        self,
+        ready: Prepared,
+        grid: Any,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        processors: int,
+        warmup: bool,
     ) -> Any:
-        extents = ready.extents(ticket.grid, args, kwargs)
+        # The user's grid may raise what it likes; it would do so for the original as well.
         try:
-            launch_grid, values = ready.fill(extents, args, kwargs, ticket.decision.processors)
+            launch_grid, values = ready.fill(grid, args, kwargs, processors)
         except Fallback as refusal:
             raise Unusable(refusal, lasting=False) from None
         if not launch_grid and not warmup:
             return None
         try:
-            return ready.kernel.run(*values, grid=launch_grid or (1,), warmup=warmup, **ready.options)
+            return self.fn.run(*values, grid=launch_grid or (1,), warmup=warmup, **ready.options)
         except OutOfResources:
             raise
         except Exception as error:
@@ -183,23 +216,14 @@ class Adapter:
             self._counters.tell("launch-failed", text, logging.WARNING)
             raise Unusable(Fallback("launch-failed", text), lasting=True) from error
 
-    def _shallower(
-        self,
-        ready: Prepared,
-        error: OutOfResources,
-        guard: Guarded | None,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-    ) -> Prepared:
-        """The same launch with one stage less."""
-        plan = ready.plan
+    def _reduce(self, plan: RingPlan, error: OutOfResources) -> None:
+        """Use one stage less from now on wherever this plan, or a deeper one cut down to it, is asked for."""
         if plan.stages <= MIN_STAGES:
             raise Unusable(Fallback("out-of-resources", str(error)), lasting=True) from error
         less = dataclasses.replace(plan, stages=plan.stages - 1)
         for deeper in [deeper for deeper, used in self._reduced.items() if used == plan] + [plan]:
             self._reduced[deeper] = less
         self._counters.clamped(f"{plan.stages} stages cut to {less.stages}: {error}")
-        return self.prepare(guard, args, kwargs)
 
 
 def _config_key(kwargs: Mapping[str, Any], tensors: Sequence[str]) -> Any:

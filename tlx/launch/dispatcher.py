@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from tlx.launch import chip, switches
@@ -25,6 +25,7 @@ __all__ = ["Dispatcher", "StaleKernelError"]
 HOPPER_PROCESSORS = 132
 #: Reasons that a user should see without asking for them.
 LOUD = ("stale", "launch-failed", "guard-error")
+TRACING = Fallback("tracing", "torch is recording a program, not running it: it gets the original")
 
 
 class StaleKernelError(RuntimeError):
@@ -55,6 +56,7 @@ class Dispatcher:
         self.name: str = getattr(function, "__name__", type(original).__name__)
         self.counters = Counters(f"{getattr(function, '__module__', '')}.{self.name}")
         self._run_original = original.run if self.stack.known or not hasattr(original, "__getitem__") else self._by_item
+        self._bare = self.stack.known and not self.stack.layers
         self._lock = threading.RLock()
         self.reset()
 
@@ -76,24 +78,27 @@ class Dispatcher:
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         """Launch (or with `warmup` only compile) whichever kernel is right for these arguments."""
-        if warmup:
-            return self.warmup(*args, grid=grid, **kwargs)
+        return self.warmup(*args, grid=grid, **kwargs) if warmup else self.launch(args, kwargs, grid)
+
+    def launch(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Any:
+        """Launch whichever kernel is right for these arguments, and count which it was."""
         decision = self._decide(args, kwargs)
         refusal = decision.fallback
         if refusal is None:
             try:
-                result = self._run_specialized(decision, args, kwargs, grid)
+                if self._bare:
+                    result = self._adapter.launch(decision, None, args, kwargs, grid)
+                else:
+                    result = self._launch_through_stack(decision, args, kwargs, grid)
+                self.counters.ran_fast()
+                return result
             except Unusable as unusable:
                 refusal = unusable.fallback
                 if unusable.lasting:
                     decision.fallback = refusal
-                self._tell(refusal)
             except Fallback as found:
                 refusal = found
-                self._tell(refusal)
-            else:
-                self.counters.ran_fast()
-                return result
+            self._tell(refusal)
         self.counters.ran_original(refusal.code)
         self.tuned = None
         return self._run_original(*args, grid=grid, warmup=False, **kwargs)
@@ -127,13 +132,12 @@ class Dispatcher:
             never = self._examine()
             if never is not None:
                 raise never
-            decided = self._ask_guard(args, kwargs, detach=False)
+            decided = self._ask_guard(self._adapter.bind(args, kwargs)[0], ())
             follows = callable(grid)
             given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
             named = self.stack.complete(given, _as_config(config) or self._first_config(decided, follows, args, kwargs))
-            ready = self._adapter.prepare(decided.guard, (), named)
-            extents = ready.extents(grid, (), named)
-            launch_grid, values = ready.fill(extents, (), named, processors)
+            ready = self._adapter.prepare(decided, (), named)
+            launch_grid, values = ready.fill(grid, (), named, processors)
         except Fallback as refusal:
             named, options = self._adapter.bind(args, kwargs) if self.stack.kernel is not None else (kwargs, {})
             return Dispatch("original", refusal.code, refusal.text, self.original, grid, named, options)
@@ -147,47 +151,48 @@ class Dispatcher:
         if self._never is not None:
             return self._never
         try:
-            return self._cache.get(args, kwargs, chip.current_device(), lambda: self._first_decision(args, kwargs))
+            return self._cache.get(args, kwargs, chip.current_device(), self._first_decision)
         except (TypeError, RuntimeError) as error:
             if chip.tracing([*args, *kwargs.values()]):
-                return Decision(
-                    self._tell(Fallback("tracing", "torch is recording, not running: it gets the original"))
-                )
+                return Decision(self._tell(TRACING))
             return Decision(self._tell(Fallback("guard-error", f"the arguments cannot be described: {error}")))
 
     def _first_decision(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Decision:
         try:
-            if chip.tracing([*args, *kwargs.values()]):
-                raise Fallback("tracing", "torch is recording, not running: it gets the original")
             named, _ = self._adapter.bind(args, kwargs)
-            refusal = chip.refusal([(name, value) for name, value in named.items() if is_pointer(value)])
+            found = self._ask_guard(named, kwargs)
+            tensors = [(name, named[name]) for name in found.tensors]
+            if chip.tracing(tensor for _, tensor in tensors):
+                raise TRACING
+            refusal = chip.refusal(tensors)
             if refusal is not None:
                 raise refusal
-            return self._ask_guard(args, kwargs, detach=True)
+            device = chip.current_device()
+            processors = 1 if device is None else chip.processors(device)
+            assert found.guard is not None
+            return Decision(None, found.guard.detached(), found.tensors, found.named_tensors, processors)
         except Fallback as refusal:
             return Decision(self._tell(refusal))
 
-    def _ask_guard(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, detach: bool) -> Decision:
-        named, _ = self._adapter.bind(args, kwargs)
+    def _ask_guard(self, named: Mapping[str, Any], by_name: Container[str]) -> Decision:
+        """What the guard says to these arguments of the source; its answer still holds the tensors."""
+        tensors = tuple(name for name, value in named.items() if is_pointer(value))
         try:
-            found = guarded(self._guard(**named), named)
+            found = guarded(self._guard(**named), named, tensors)
         except Fallback:
             raise
         except Exception as error:
             # Wrong arguments are for the original to complain about; a fault of the guard must not stop a program.
             raise Fallback("guard-error", f"the guard failed: {type(error).__name__}: {error}") from error
-        device = chip.current_device() if detach else None
-        tensors = tuple(name for name, value in kwargs.items() if is_pointer(value))
-        processors = 1 if device is None else chip.processors(device)
-        return Decision(None, found.detached() if detach else found, processors, tensors)
+        return Decision(None, found, tensors, tuple(name for name in tensors if name in by_name))
 
-    def _run_specialized(self, decision: Decision, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any) -> Any:
+    def _launch_through_stack(
+        self, decision: Decision, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any
+    ) -> Any:
         stack = decision.stacks.get(callable(grid))
         if stack is None:
             stack = self._stack_for(decision, callable(grid), args, kwargs)
         ticket = Ticket(grid, decision)
-        if stack is self._adapter:
-            return stack.run(*args, grid=ticket, warmup=False, **kwargs)
         try:
             # Triton's tuner keeps the arguments of a launch in itself: one launch at a time.
             with self._lock:

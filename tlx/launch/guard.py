@@ -138,25 +138,23 @@ def require(condition: bool, code: str, text: str) -> None:
 
 def _orient(name: str, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[tuple[int, ...], bool]:
     """The strides a descriptor may carry, and whether the axis before the last is its contiguous one."""
-    refusal: Fallback | None = None
     rank = len(shape)
-    for inner in (rank - 1, rank - 2)[: min(rank, 2)]:
-        try:
-            return _legal_strides(name, shape, strides, itemsize, inner), inner != rank - 1
-        except Fallback as found:
-            # What rules out the order with a unit stride says more than "no unit stride" does.
-            if refusal is None or refusal.code == "no-unit-stride":
-                refusal = found
-    assert refusal is not None
-    raise refusal
+    last = _legal_strides(name, shape, strides, itemsize, rank - 1)
+    if not isinstance(last, Fallback):
+        return last, False
+    before = _legal_strides(name, shape, strides, itemsize, rank - 2) if rank > 1 else last
+    if not isinstance(before, Fallback):
+        return before, True
+    # What rules out the order with a unit stride says more than "no unit stride" does.
+    raise before if last.code == "no-unit-stride" else last
 
 
 def _legal_strides(
     name: str, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, inner: int
-) -> tuple[int, ...]:
+) -> tuple[int, ...] | Fallback:
     """`strides` with the irrelevant ones (axes of one element) made legal; `inner` must be contiguous."""
     if strides[inner] != 1 and shape[inner] != 1:
-        raise Fallback("no-unit-stride", f"{name} has strides {strides}: neither of the last two axes is contiguous")
+        return Fallback("no-unit-stride", f"{name} has strides {strides}: neither of the last two axes is contiguous")
     legal = list(strides)
     legal[inner] = 1
     for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
@@ -166,10 +164,10 @@ def _legal_strides(
             legal[axis] = TMA_ALIGNMENT // itemsize
         elif stride <= 0:
             # The driver does not say that a tensor map may repeat or reverse an axis: leave those to the original.
-            raise Fallback("stride-sign", f"{name} has stride {stride} along axis {axis}")
+            return Fallback("stride-sign", f"{name} has stride {stride} along axis {axis}")
         elif stride * itemsize % TMA_ALIGNMENT:
             step = f"{stride * itemsize} bytes along axis {axis}"
-            raise Fallback("unaligned-stride", f"{name} steps {step}, not a multiple of 16")
+            return Fallback("unaligned-stride", f"{name} steps {step}, not a multiple of 16")
         elif stride * itemsize >= TMA_STRIDE_LIMIT:
-            raise Fallback("stride-range", f"{name} steps {stride * itemsize} bytes along axis {axis}, past 2**40")
+            return Fallback("stride-range", f"{name} steps {stride * itemsize} bytes along axis {axis}, past 2**40")
     return tuple(legal)

@@ -7,6 +7,7 @@ else. Tensors themselves are never part of a description, so nothing is kept ali
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -46,7 +47,8 @@ class LaunchCache(Generic[Entry]):
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
         self._shapes: dict[tuple[Any, ...], _Shape] = {}
-        self._slots: dict[tuple[Any, ...], _Slot[Entry]] = {}
+        # Ordered, for a plain dict takes longer and longer to find its oldest entry.
+        self._slots: OrderedDict[tuple[Any, ...], _Slot[Entry]] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -58,32 +60,36 @@ class LaunchCache(Generic[Entry]):
             self._slots.clear()
 
     def get(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], device: int | None, decide: Callable[[], Entry]
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        device: int | None,
+        decide: Callable[[tuple[Any, ...], Mapping[str, Any]], Entry],
     ) -> Entry:
-        """What was decided for this launch, or else what `decide()` returns, which is then remembered."""
+        """What was decided for this launch, or else what `decide(args, kwargs)` returns, which is then remembered."""
         values = [*args, *kwargs.values()]
-        kind = (tuple(map(type, values)), len(args), tuple(kwargs))
-        shape = self._shapes.get(kind)
+        types = tuple(map(type, values))
+        shape = self._shapes.get(types)
         if shape is None:
-            shape = self._shapes[kind] = _shape(values)
+            shape = self._shapes[types] = _shape(values)
         if not shape.plain:
-            return decide()
+            return decide(args, kwargs)
         for position in shape.pointers:
             pointer = values[position]
             values[position] = pointer.data_ptr()
             values.append(pointer.dtype)
-        key = (kind, device, *values)
+        # Names tell positional from keyword arguments; the type of each value tells 1 from True and 1.0.
+        key = (types, device, *kwargs, *values)
         slot = self._slots.get(key)
         if slot is None:
-            return self._remember(key, decide())
+            return self._remember(key, decide(args, kwargs))
         slot.used = True
         return slot.entry
 
     def _remember(self, key: tuple[Any, ...], entry: Entry) -> Entry:
         with self._lock:
             while len(self._slots) >= self._capacity:
-                oldest = next(iter(self._slots))
-                slot = self._slots.pop(oldest)
+                oldest, slot = self._slots.popitem(last=False)
                 if slot.used:
                     slot.used = False
                     self._slots[oldest] = slot

@@ -9,14 +9,17 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from triton._utils import canonicalize_dtype
 
 __all__ = ["Address", "ByteRange", "Pointer", "byte_range", "dtype_name", "is_pointer"]
 
 
-@runtime_checkable
+#: Whether values of a type are pointers, as found the first time one was seen.
+POINTER_TYPES: dict[type, bool] = {}
+
+
 class Pointer(Protocol):
     """An argument Triton would pass to a kernel as a pointer."""
 
@@ -68,7 +71,11 @@ class ByteRange:
 
 def is_pointer(value: object) -> bool:
     """Whether Triton would take `value` as a pointer (strings, numbers and `None` are not)."""
-    return hasattr(value, "data_ptr") and hasattr(value, "dtype")
+    kind = type(value)
+    known = POINTER_TYPES.get(kind)
+    if known is None:
+        known = POINTER_TYPES[kind] = hasattr(value, "data_ptr") and hasattr(value, "dtype")
+    return known
 
 
 @functools.lru_cache(maxsize=256)
@@ -86,16 +93,22 @@ def byte_range(pointer: Pointer, shape: Sequence[int | None], strides: Sequence[
     `shape` and `strides` are in elements; strides may be zero or negative. An extent of `None` is bounded by
     the storage of the tensor where it tells its own, and by nothing otherwise.
     """
-    itemsize = pointer.element_size()
-    first = last = float(0)
+    first: float = 0
+    last: float = 0
     for extent, stride in zip(shape, strides, strict=True):
-        if extent is not None and extent < 1:
+        if extent is None:
+            reach = math.inf * stride if stride else 0
+        elif extent < 1:
             return ByteRange(0, 0)
-        reach = math.inf * stride if extent is None and stride else (extent or 1) * stride - stride
-        first, last = first + min(reach, 0), last + max(reach, 0)
-    base = pointer.data_ptr()
+        else:
+            reach = (extent - 1) * stride
+        if reach < 0:
+            first += reach
+        else:
+            last += reach
+    base, itemsize = pointer.data_ptr(), pointer.element_size()
     begin, end = base + first * itemsize, base + (last + 1) * itemsize
-    if math.isinf(begin) or math.isinf(end):
+    if begin == -math.inf or end == math.inf:
         storage = _storage(pointer)
         begin, end = max(begin, storage.first), min(end, storage.end)
     return ByteRange(begin, end)

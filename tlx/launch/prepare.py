@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tlx.launch.guard import Fallback, TmaView
 from tlx.launch.pointers import is_pointer
-from tlx.launch.schedule import RingPlan, Schedule
+from tlx.launch.schedule import RING_CONSTEXPRS, RingPlan, Schedule
 
-__all__ = ["Guarded", "Prepared", "guarded", "prepare"]
+__all__ = ["Guarded", "Layout", "Prepared", "guarded", "lay_out"]
 
 #: Warps of the default task: the producer's.
 PRODUCER_WARPS = 4
@@ -38,116 +38,137 @@ class Guarded:
 class Prepared:
     """A specialized launch, but for the tensors and the grid."""
 
-    kernel: Any
+    layout: Layout
     plan: RingPlan
-    schedule: Schedule
-    #: Positional arguments of the kernel with gaps where `live` and `grid_slots` point.
+    #: Positional arguments of the kernel, with gaps for tensors and grid.
     template: list[Any]
-    #: (slot, position among the source's positional arguments or -1, name in its keyword arguments).
-    live: tuple[tuple[int, int, str], ...]
-    grid_slots: tuple[tuple[int, int], ...]
-    #: What the source's grid may read by name, but for its tensors, which `meta_live` names.
-    meta: dict[str, Any]
-    meta_live: tuple[tuple[str, int], ...]
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def extents(self, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, ...]:
-        """The source's grid; a callable one is asked as Triton would ask it."""
-        if callable(grid):
-            meta = self.meta.copy()
-            for name, position in self.meta_live:
-                meta[name] = args[position] if position >= 0 else kwargs[name]
-            grid = grid(meta)
-        return tuple(grid)
+    #: What the source's grid may read by name, but for its tensors.
+    meta: Mapping[str, Any]
+    options: Mapping[str, Any]
 
     def fill(
-        self, extents: tuple[int, ...], args: Sequence[Any], kwargs: Mapping[str, Any], processors: int
+        self, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any], processors: int
     ) -> tuple[tuple[int, ...], list[Any]]:
         """The launch grid, `()` if it is empty, and the kernel's positional arguments.
 
-        Raises `Fallback` with code `grid-rank` (program ids the kernel was not written for) or `grid-range`.
+        A callable `grid` is asked as Triton would ask it. Raises `Fallback` with code `grid-rank` (program ids the
+        kernel was not written for) or `grid-range`.
         """
+        layout = self.layout
+        if callable(grid):
+            meta = dict(self.meta)
+            for name, position in layout.tensors:
+                meta[name] = args[position] if position >= 0 else kwargs[name]
+            grid = grid(meta)
+        extents = tuple(grid)
         values = self.template.copy()
-        for slot, position, name in self.live:
+        for slot, position, name in layout.live:
             values[slot] = args[position] if position >= 0 else kwargs[name]
         tiles = math.prod(extents)
         if tiles <= 0:
             return (), values
-        if not self.schedule.persistent:
+        if not layout.schedule.persistent:
             return extents, values
-        rank = self.schedule.grid_rank
-        if math.prod(extents[rank:]) != 1:
+        rank = layout.schedule.grid_rank
+        if len(extents) > rank and math.prod(extents[rank:]) != 1:
             raise Fallback("grid-rank", f"the grid {extents} has more than the {rank} axes of the plan")
         if tiles > GRID_LIMIT:
             raise Fallback("grid-range", f"the grid {extents} has more than {GRID_LIMIT} programs")
-        for slot, axis in self.grid_slots:
+        for slot, axis in layout.grid:
             values[slot] = extents[axis] if axis < len(extents) else 1
         return (min(tiles, processors * self.plan.resident),), values
 
 
-def guarded(returned: Mapping[str, Any], arguments: Mapping[str, Any]) -> Guarded:
-    """Sort what a guard returned for a launch with `arguments`."""
-    views = {name: value for name, value in returned.items() if isinstance(value, TmaView)}
-    sources = {id(value): name for name, value in arguments.items() if is_pointer(value)}
-    pointers = {name: sources[id(value)] for name, value in returned.items() if id(value) in sources}
-    values = {name: value for name, value in returned.items() if name not in views and name not in pointers}
-    for name, value in values.items():
-        if is_pointer(value):
-            raise Fallback(
-                "guard-error", f"the guard made the tensor {name} up; it may only pass on those it was given"
-            )
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where each argument of the converted kernel comes from, for all calls that pass arguments in the same way."""
+
+    kernel: Any
+    schedule: Schedule
+    #: Slots that the plan or the guard supplies, and those that take a plain argument of the source: (slot, name).
+    made: tuple[tuple[int, str], ...]
+    passed: tuple[tuple[int, str], ...]
+    #: (slot, position among the source's positional arguments or -1, name in its keyword arguments).
+    live: tuple[tuple[int, int, str], ...]
+    #: (slot, axis of the source's grid).
+    grid: tuple[tuple[int, int], ...]
+    #: The source's tensors: (name, position or -1).
+    tensors: tuple[tuple[str, int], ...]
+    #: Defaults of the converted kernel where it has them and nothing else supplies a value.
+    blank: tuple[Any, ...]
+
+    def prepare(
+        self, plan: RingPlan, guard: Guarded, arguments: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> Prepared:
+        """The launch with these `arguments` of the source and so much of `options` as the plan leaves open."""
+        made = {**guard.values, **plan.constexprs}
+        for name, view in guard.views.items():
+            made[name] = view.descriptor(plan.boxes[name].shape)
+        template = list(self.blank)
+        for slot, name in self.made:
+            template[slot] = made[name]
+        for slot, name in self.passed:
+            template[slot] = arguments[name]
+        meta = dict(arguments)
+        for name, _ in self.tensors:
+            del meta[name]
+        launch = {**options, "num_warps": PRODUCER_WARPS}
+        if plan.maxnreg is not None:
+            launch["maxnreg"] = plan.maxnreg
+        return Prepared(self, plan, template, meta, launch)
+
+
+def guarded(returned: Mapping[str, Any], arguments: Mapping[str, Any], tensors: Iterable[str]) -> Guarded:
+    """Sort what a guard returned for a launch with `arguments`, of which `tensors` are tensors."""
+    sources = {id(arguments[name]): name for name in tensors}
+    views: dict[str, TmaView] = {}
+    pointers: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    for name, value in returned.items():
+        if isinstance(value, TmaView):
+            views[name] = value
+        elif id(value) in sources:
+            pointers[name] = sources[id(value)]
+        elif is_pointer(value):
+            raise Fallback("guard-error", f"the guard made the tensor {name} up; it may only pass on what it was given")
+        else:
+            values[name] = value
     return Guarded(views, pointers, values)
 
 
-def prepare(
+def lay_out(
     kernel: Any,
     schedule: Schedule,
-    plan: RingPlan,
     guard: Guarded,
-    arguments: Mapping[str, Any],
+    arguments: Iterable[str],
     positional: Sequence[str],
-    options: Mapping[str, Any],
-) -> Prepared:
-    """Lay out the converted kernel's arguments for one config.
+    tensors: Sequence[str],
+) -> Layout:
+    """Find a source for every parameter of the converted kernel.
 
-    `arguments` are the source's by name, of which the first `positional` came without their names. Raises `Fallback`
-    with code `arguments` if the kernel has a parameter that nothing supplies.
+    `arguments` are the source's by name; of them the first `positional` come without their names, and `tensors` are
+    tensors. Raises `Fallback` with code `arguments` if the kernel has a parameter that nothing supplies.
     """
+    arguments = set(arguments)
     positions = {name: position for position, name in enumerate(positional)}
-    descriptors = {name: view.descriptor(plan.boxes[name].shape) for name, view in guard.views.items()}
-    fixed = {**descriptors, **guard.values, **plan.constexprs}
-    template: list[Any] = []
+    supplied = {*guard.views, *guard.values, *RING_CONSTEXPRS}
+    made: list[tuple[int, str]] = []
+    passed: list[tuple[int, str]] = []
     live: list[tuple[int, int, str]] = []
-    grid_slots: list[tuple[int, int]] = []
+    grid: list[tuple[int, int]] = []
+    blank: list[Any] = []
     for slot, (name, parameter) in enumerate(kernel.signature.parameters.items()):
         source = guard.pointers.get(name, name)
-        value = fixed.get(name)
-        if name in fixed:
-            pass
+        blank.append(None if parameter.default is parameter.empty else parameter.default)
+        if name in supplied:
+            made.append((slot, name))
+        elif source in tensors:
+            live.append((slot, positions.get(source, -1), source))
         elif source in arguments:
-            value = arguments[source]
-            if is_pointer(value):
-                live.append((slot, positions.get(source, -1), source))
-                value = None
+            passed.append((slot, source))
         elif schedule.persistent and name.startswith(GRID_PREFIX):
-            grid_slots.append((slot, int(name.removeprefix(GRID_PREFIX))))
-        elif parameter.default is not parameter.empty:
-            value = parameter.default
-        else:
+            grid.append((slot, int(name.removeprefix(GRID_PREFIX))))
+        elif parameter.default is parameter.empty:
             raise Fallback("arguments", f"nothing supplies the parameter {name} of {kernel.__name__}")
-        template.append(value)
-    tensors = [name for name, value in arguments.items() if is_pointer(value)]
-    launch = {**options, "num_warps": PRODUCER_WARPS}
-    if plan.maxnreg is not None:
-        launch["maxnreg"] = plan.maxnreg
-    return Prepared(
-        kernel=kernel,
-        plan=plan,
-        schedule=schedule,
-        template=template,
-        live=tuple(live),
-        grid_slots=tuple(grid_slots),
-        meta={name: value for name, value in arguments.items() if name not in tensors},
-        meta_live=tuple((name, positions.get(name, -1)) for name in tensors),
-        options=launch,
-    )
+    where = tuple((name, positions.get(name, -1)) for name in tensors)
+    return Layout(kernel, schedule, tuple(made), tuple(passed), tuple(live), tuple(grid), where, tuple(blank))

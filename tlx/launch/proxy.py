@@ -8,20 +8,18 @@ the name means the original, source and hash included.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from tlx.launch import chip
 from tlx.launch.attributes import ANSWERED, REFUSED
-from tlx.launch.dispatcher import HOPPER_PROCESSORS, Dispatcher
-from tlx.launch.guard import Fallback
+from tlx.launch.dispatcher import HOPPER_PROCESSORS, TRACING, Dispatcher
 from tlx.launch.schedule import Dispatch, Schedule
 from tlx.launch.tuning import Boxes, Candidate
 
 __all__ = ["Specialized", "specialized"]
 
 #: The names that are the proxy's own.
-OWN = ("_dispatcher", "run")
+OWN = ("_dispatcher", "_launch", "run")
 #: What identifies a function, copied so that it is found where Python looks first.
 IDENTITY = ("__doc__", "__module__", "__name__", "__qualname__")
 
@@ -33,6 +31,7 @@ class Specialized:
         own = self.__dict__
         own["_dispatcher"] = dispatcher
         own["run"] = dispatcher.run
+        own["_launch"] = dispatcher.launch
         for name in IDENTITY:
             if hasattr(dispatcher.original, name):
                 own[name] = getattr(dispatcher.original, name)
@@ -54,7 +53,8 @@ class Specialized:
         return found
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        return partial(self.run, grid=grid, warmup=False)
+        launch = self._launch
+        return lambda *args, **kwargs: launch(args, kwargs, grid)
 
     def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
         """Compile for these arguments without launching."""
@@ -87,8 +87,7 @@ class Specialized:
         if name in ANSWERED and dispatcher.tuned is not None:
             return getattr(dispatcher.tuned, name)
         if chip.tracing():
-            text = "torch is recording a program that launches this kernel: it gets the original"
-            dispatcher.counters.tell("tracing", str(Fallback("tracing", text)))
+            dispatcher.counters.tell(TRACING.code, f"the original runs: {TRACING}")
         return getattr(dispatcher.original, name)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["Box", "Dispatch", "RingPlan", "Schedule"]
+__all__ = ["RING_CONSTEXPRS", "Box", "Dispatch", "RingPlan", "Schedule"]
+
+#: The constexprs that every converted kernel has and no source.
+RING_CONSTEXPRS = ("STAGES", "CONSUMERS", "CONSUMER_WARPS", "CONSUMER_REGISTERS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +61,16 @@ class RingPlan:
     resident: int
     #: The depth the config asked for: more than `stages` where shared memory did not allow it.
     asked: int
+    #: The deepest rings that fit, and the deepest that leave room for a second CTA (0 where registers do not).
+    deepest: int
+    deepest_paired: int
     boxes: Mapping[str, Box] = field(hash=False)
 
     @property
     def constexprs(self) -> dict[str, int]:
         """The constexpr arguments that every converted kernel has."""
-        return {
-            "STAGES": self.stages,
-            "CONSUMERS": self.consumers,
-            "CONSUMER_WARPS": self.consumer_warps,
-            "CONSUMER_REGISTERS": self.consumer_registers,
-        }
+        values = (self.stages, self.consumers, self.consumer_warps, self.consumer_registers)
+        return dict(zip(RING_CONSTEXPRS, values, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -30,28 +31,48 @@ class KernelStats:
         return self.fast / self.launches if self.launches else 0.0
 
 
+class Tally:
+    """A count that threads may add to without a lock: taking the next of `itertools.count` is one step."""
+
+    __slots__ = ("_looks", "_next")
+
+    def __init__(self) -> None:
+        self._next = itertools.count()
+        self._looks = 0
+
+    def add(self) -> None:
+        """Count one more."""
+        next(self._next)
+
+    def look(self) -> int:
+        """The count so far (one look at a time); looking takes a number too, so looks are subtracted."""
+        count = next(self._next) - self._looks
+        self._looks += 1
+        return count
+
+
 class Counters:
     """The running count of one kernel."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._fast = 0
-        self._fallbacks: Counter[str] = Counter()
+        self._fast = Tally()
+        #: To be called when the specialized kernel was launched.
+        self.ran_fast = self._fast.add
+        self._fallbacks: defaultdict[str, Tally] = defaultdict(Tally)
         self._clamps: dict[str, None] = {}
         self._told: set[str] = set()
         self._lock = threading.Lock()
         with REGISTRY_LOCK:
             REGISTRY[name] = self
 
-    def ran_fast(self) -> None:
-        """The specialized kernel was launched."""
-        with self._lock:
-            self._fast += 1
-
     def ran_original(self, code: str) -> None:
         """The original was launched because of `code`."""
-        with self._lock:
-            self._fallbacks[code] += 1
+        tally = self._fallbacks.get(code)
+        if tally is None:
+            with self._lock:
+                tally = self._fallbacks[code]
+        tally.add()
 
     def clamped(self, text: str) -> None:
         """A config was cut down to what fits."""
@@ -70,8 +91,9 @@ class Counters:
     def snapshot(self) -> KernelStats:
         """The counts so far."""
         with self._lock:
-            fallbacks = dict(self._fallbacks)
-            return KernelStats(self._fast + sum(fallbacks.values()), self._fast, fallbacks, tuple(self._clamps))
+            fast = self._fast.look()
+            fallbacks = {code: tally.look() for code, tally in self._fallbacks.items()}
+            return KernelStats(fast + sum(fallbacks.values()), fast, fallbacks, tuple(self._clamps))
 
 
 REGISTRY: dict[str, Counters] = {}

@@ -11,9 +11,11 @@ Figures are Hopper's (CUDA programming guide, compute capability 9.0).
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from triton import Config
@@ -80,24 +82,48 @@ def plan_ring(
         raise
     except Exception as error:
         raise Fallback("guard-error", f"the boxes failed: {type(error).__name__}: {error}") from error
-    for name, box in chosen.items():
-        _check_box(name, box, views[name])
-    free = CTA_SHARED_BYTES - _epilogue_bytes(schedule, arguments)
-    stages = min(max(MIN_STAGES, num_stages), _depth(chosen, views, free))
+    for name, view in views.items():
+        if name not in chosen or len(chosen[name].shape) != len(view.shape):
+            raise Fallback("box", f"the boxes have none of {len(view.shape)} axes for {name}")
+    layouts = tuple((name, chosen[name], views[name].itemsize, views[name].transposed) for name in views)
+    ring = _fit(layouts, _epilogue_bytes(schedule, arguments), num_stages, consumers, warps, registers)
+    if isinstance(ring, RingPlan):
+        return ring
+    raise Fallback(ring.code, ring.text)
+
+
+@functools.lru_cache(maxsize=1024)
+def _fit(
+    layouts: tuple[tuple[str, Box, int, bool], ...],
+    epilogue: int,
+    num_stages: int,
+    consumers: int,
+    warps: int,
+    registers: int,
+) -> RingPlan | Fallback:
+    """The rings for boxes given as (descriptor, box, bytes per element, transposed), or why there are none."""
+    for name, box, itemsize, transposed in layouts:
+        if (refusal := _box_refusal(name, box, itemsize, transposed)) is not None:
+            return refusal
+    stage = sum(box.elements * itemsize for _, box, itemsize, _ in layouts)
+    free = CTA_SHARED_BYTES - epilogue
+    deepest = _depth(stage, free)
+    stages = min(max(MIN_STAGES, num_stages), deepest)
     if stages < MIN_STAGES:
-        stage = _stage_bytes(chosen, views)
-        raise Fallback("shared-memory", f"{MIN_STAGES} stages of {stage} bytes do not fit into {free} bytes")
+        return Fallback("shared-memory", f"{MIN_STAGES} stages of {stage} bytes do not fit into {free} bytes")
     paired = consumers * warps == 4 and registers <= FEW_REGISTERS
-    used = CTA_SHARED_BYTES - free + _ring_bytes(chosen, views, stages)
+    beside = SM_SHARED_BYTES // 2 - RESERVED_BYTES - epilogue
     return RingPlan(
         stages=stages,
         consumers=consumers,
         consumer_warps=warps,
         consumer_registers=registers,
         maxnreg=PAIRED_MAXNREG if paired else None,
-        resident=2 if paired and 2 * (used + RESERVED_BYTES) <= SM_SHARED_BYTES else 1,
+        resident=2 if paired and _ring_bytes(stage, stages) <= beside else 1,
         asked=num_stages,
-        boxes=chosen,
+        deepest=deepest,
+        deepest_paired=_depth(stage, beside) if paired else 0,
+        boxes=MappingProxyType({name: box for name, box, _, _ in layouts}),
     )
 
 
@@ -161,30 +187,26 @@ def _consumer_groups(schedule: Schedule, arguments: Mapping[str, Any], num_warps
     return consumers, warps, registers
 
 
-def _check_box(name: str, box: Box, view: TmaView) -> None:
+def _box_refusal(name: str, box: Box, itemsize: int, transposed: bool) -> Fallback | None:
     """What `cuTensorMapEncodeTiled` demands of a box, and Triton of a block shape."""
-    if len(box.shape) != len(view.shape):
-        raise Fallback("box", f"the box of {name} has {len(box.shape)} axes, its tensor {len(view.shape)}")
     for extent in box.shape:
         if not 1 <= extent <= BOX_LIMIT or extent & (extent - 1):
-            raise Fallback("box", f"the box of {name} is {box.shape}: each axis is a power of two up to {BOX_LIMIT}")
-    inner = view.stored_order(box.shape)[-1] * view.itemsize
+            return Fallback("box", f"the box of {name} is {box.shape}: each axis is a power of two up to {BOX_LIMIT}")
+    inner = box.shape[-2 if transposed else -1] * itemsize
     if inner < BOX_INNER_BYTES:
-        raise Fallback("box", f"the box of {name} is {inner} bytes wide where memory is contiguous; the TMA needs 16")
+        return Fallback("box", f"the box of {name} is {inner} bytes wide where memory is contiguous; the TMA needs 16")
+    return None
 
 
-def _stage_bytes(boxes: Mapping[str, Box], views: Mapping[str, TmaView]) -> int:
-    return sum(box.elements * views[name].itemsize for name, box in boxes.items())
+def _ring_bytes(stage: int, stages: int) -> int:
+    """Shared memory of so many stages of `stage` bytes, with their barriers."""
+    return stages * stage + math.ceil(stages * BARRIER_BYTES / BARRIER_BLOCK) * BARRIER_BLOCK
 
 
-def _ring_bytes(boxes: Mapping[str, Box], views: Mapping[str, TmaView], stages: int) -> int:
-    return stages * _stage_bytes(boxes, views) + math.ceil(stages * BARRIER_BYTES / BARRIER_BLOCK) * BARRIER_BLOCK
-
-
-def _depth(boxes: Mapping[str, Box], views: Mapping[str, TmaView], free: int) -> int:
-    """The deepest rings whose slots and barriers fit into `free` bytes."""
-    stages = max(free, 0) // (_stage_bytes(boxes, views) + BARRIER_BYTES)
-    while stages and _ring_bytes(boxes, views, stages) > free:
+def _depth(stage: int, free: int) -> int:
+    """How many stages of `stage` bytes fit into `free` bytes, with their barriers."""
+    stages = max(free, 0) // (stage + BARRIER_BYTES)
+    while stages and _ring_bytes(stage, stages) > free:
         stages -= 1
     return stages
 
@@ -206,11 +228,7 @@ def _deeper(
         plan = plan_ring(schedule, boxes, views, arguments, config.num_warps, config.num_stages)
     except Fallback:
         return ()
-    epilogue = _epilogue_bytes(schedule, arguments)
-    depths = [_depth(plan.boxes, views, CTA_SHARED_BYTES - epilogue)]
-    if plan.maxnreg is not None:
-        depths.append(_depth(plan.boxes, views, SM_SHARED_BYTES // 2 - RESERVED_BYTES - epilogue))
-    return [depth for depth in depths if depth >= MIN_STAGES]
+    return [depth for depth in (plan.deepest, plan.deepest_paired) if depth >= MIN_STAGES]
 
 
 def config_of(entry: Mapping[str, Any]) -> Any:
