@@ -77,7 +77,7 @@ def test_a_symbolic_link_is_neither_broken_nor_followed(tmp_path: Path) -> None:
     link = tmp_path / "m.py"
     link.symlink_to(real)
     with pytest.raises(files.FileError, match="symbolic link"):
-        files.write_conversion(link, TEXT + "x\n", "side\n")
+        files.write_conversion(link, TEXT, TEXT + "x\n", "side\n")
     assert real.read_text() == TEXT
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["elsewhere", "m.py", "m.py"]
 
@@ -88,7 +88,7 @@ def test_files_of_others_are_not_overwritten(tmp_path: Path, name: str) -> None:
     source.write_text(TEXT)
     (tmp_path / name).write_text("mine\n")
     with pytest.raises(files.FileError, match="not written by tlxify"):
-        files.write_conversion(source, TEXT + "x\n", "side\n")
+        files.write_conversion(source, TEXT, TEXT + "x\n", "side\n")
     assert (source.read_text(), (tmp_path / name).read_text()) == (TEXT, "mine\n")
 
 
@@ -96,7 +96,7 @@ def test_revert_is_byte_for_byte(tmp_path: Path) -> None:
     source = tmp_path / "m.py"
     original = b"\xef\xbb\xbfa = 1\r\nb = 2\nc = 3"
     source.write_bytes(original)
-    files.write_conversion(source, "a = 1\nb = 2\nc = 3\nbind()\n", "side\n")
+    files.write_conversion(source, "a = 1\nb = 2\nc = 3", "a = 1\nb = 2\nc = 3\nbind()\n", "side\n")
     assert b"bind()" in source.read_bytes()
     files.revert(source)
     assert source.read_bytes() == original
@@ -106,7 +106,7 @@ def test_revert_is_byte_for_byte(tmp_path: Path) -> None:
 def test_revert_does_not_throw_edits_away_unless_forced(tmp_path: Path) -> None:
     source = tmp_path / "m.py"
     source.write_text(TEXT)
-    files.write_conversion(source, TEXT + "bind()\n", "side\n")
+    files.write_conversion(source, TEXT, TEXT + "bind()\n", "side\n")
     source.write_text(TEXT + "edit = 1\nbind()\n")
     with pytest.raises(files.FileError, match="edited since"):
         files.revert(source)
@@ -118,7 +118,7 @@ def test_revert_does_not_throw_edits_away_unless_forced(tmp_path: Path) -> None:
 def test_revert_refuses_a_backup_that_is_not_the_original(tmp_path: Path) -> None:
     source = tmp_path / "m.py"
     source.write_text(TEXT)
-    written = files.write_conversion(source, TEXT + "bind()\n", "side\n")
+    written = files.write_conversion(source, TEXT, TEXT + "bind()\n", "side\n")
     written.backup.write_text("other\n")
     with pytest.raises(files.FileError, match="not the original any more"):
         files.revert(source, force=True)

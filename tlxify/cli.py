@@ -218,8 +218,8 @@ def save(job: Job, conversion: FileConversion, path: Path, output: Path | None) 
         files.write_atomic(output, conversion.module_text.encode())
         show(Text(f"wrote {output}"), err=True)
     else:
-        original = conversion.original_source_text or None
-        written = files.write_conversion(path, conversion.patched_source_text, conversion.sidecar_text, original)
+        texts = conversion.source.text, conversion.patched_source_text, conversion.sidecar_text
+        written = files.write_conversion(path, *texts)
         show(Text(f"wrote {written.source} and {written.sidecar}; backup {written.backup}"), err=True)
 
 

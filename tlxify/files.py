@@ -109,11 +109,11 @@ def reencode(text: str, original: bytes) -> bytes:
         raise FileError(f"the result cannot be written as {encoding}: {error.reason}") from error
 
 
-def write_conversion(source: Path, patched: str, sidecar: str, original: str | None = None) -> Written:
+def write_conversion(source: Path, original: str, patched: str, sidecar: str) -> Written:
     """Puts a conversion into the tree: backup first, then the sidecar, then the source.
 
-    `original` is the text of the source without any conversion, where it differs from what is on disk. Raises FileError
-    if files that tlxify did not write are in the way; then nothing was changed.
+    `original` is the text of the source without any conversion, which an earlier one on disk may have added to. Raises
+    FileError if files that tlxify did not write are in the way; then nothing was changed.
     """
     files = Written(source)
     before = source.read_bytes()
@@ -128,10 +128,8 @@ def write_conversion(source: Path, patched: str, sidecar: str, original: str | N
     after = reencode(patched, before)
     if record and record[1] == digest(before) and files.backup.exists():
         kept = files.backup.read_bytes()  # written before and not edited since: the backup is still the original
-    elif record and original is None:
-        raise FileError(f"{source} was edited since it was converted, and its original is not known; revert it first")
     else:
-        kept = before if original is None else reencode(original, before)
+        kept = reencode(original, before)
     note = f"# tlxify: source sha256 before {digest(kept)} after {digest(after)}\n"
     for path, data in ((files.backup, kept), (files.sidecar, (sidecar + note).encode()), (source, after)):
         if not path.exists() or path.read_bytes() != data:

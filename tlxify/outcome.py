@@ -49,6 +49,7 @@ class KernelOutcome:
 class FileConversion:
     """What became of one file, and the texts that the command line may write."""
 
+    #: Without the lines that an earlier `--write` added.
     source: SourceFile
     kernels: tuple[KernelOutcome, ...] = ()
     #: Diagnostics of the file itself rather than of one kernel.
@@ -59,8 +60,6 @@ class FileConversion:
     sidecar_text: str = ""
     #: The source with its guarded import and one binding line per kernel: what `--write` replaces.
     patched_source_text: str = ""
-    #: The source without the lines that `--write` added earlier; empty if there were none.
-    original_source_text: str = ""
 
     @property
     def converted(self) -> tuple[KernelOutcome, ...]:

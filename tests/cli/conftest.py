@@ -57,9 +57,8 @@ def good(source: SourceFile) -> FileConversion:
     )
     conversion = Conversion("kernel", CONTRACT, "module", source.path)
     kernel = KernelOutcome("kernel", SPAN, "converted", roles=roles, contract=CONTRACT, conversion=conversion)
-    patched = source.text if source.text.endswith(BINDING) else source.text + BINDING
-    original = source.text.removesuffix(BINDING) if source.text.endswith(BINDING) else ""
-    return FileConversion(source, (kernel,), (), source.text + "# converted\n", "# sidecar\n", patched, original)
+    source = SourceFile(source.path, source.text.removesuffix(BINDING))
+    return FileConversion(source, (kernel,), (), source.text + "# converted\n", "# sidecar\n", source.text + BINDING)
 
 
 def refused(code: str, **facts: object) -> Callable[[SourceFile], FileConversion]:
