@@ -1,0 +1,208 @@
+"""How tasks see the names around them, and what breaks the rules of the language."""
+
+import numpy as np
+import pytest
+import triton
+import triton.language as tl
+
+import tlx
+
+from .launch import SCHEDULES, descriptor
+
+
+@tlx.jit
+def captures(out, n):
+    step = 10
+    outside = 5
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            outside += 1  # read and bound: a copy of its own
+            tl.store(out, outside)
+        with tlx.async_task(num_warps=4, replicate=2):
+            who: tl.constexpr = tlx.async_task_replica_id()
+            local = step * (who + 1)
+            if n > 2:
+                outside = local
+            tl.store(out + 1 + who, outside)
+    tl.store(out + 3, outside)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_names_are_captured_by_value_and_nothing_comes_back(schedule):
+    for n, wanted in ((3, [6, 10, 20, 5]), (1, [6, 5, 5, 5])):
+        out = np.zeros(4, np.int32)
+        tlx.sim.run(captures, (1,), (out, n), schedule=schedule).raise_for_findings()
+        assert out.tolist() == wanted
+
+
+def test_a_name_bound_in_a_task_only_is_unknown_afterwards():
+    @tlx.jit
+    def leak(out):
+        with tlx.async_tasks():  # noqa: SIM117
+            with tlx.async_task("default"):
+                inside = 1
+                tl.store(out, inside)
+        tl.store(out, inside)
+
+    with pytest.raises(tlx.sim.SimulationError, match="inside"):
+        tlx.sim.run(leak, (1,), (np.zeros(1, np.int32),))
+
+
+@tlx.jit
+def two_regions(out, FLAG: tl.constexpr):
+    for round in range(2):
+        with tlx.async_tasks():
+            with tlx.async_task("default"):
+                tl.store(out + round, round + 1)
+            if FLAG:
+                with tlx.async_task(num_warps=1):
+                    tl.store(out + 2 + round, round + 10)
+
+
+@pytest.mark.parametrize(("flag", "wanted"), [(True, [1, 2, 10, 11]), (False, [1, 2, 0, 0])])
+def test_regions_in_a_loop_and_tasks_under_a_constexpr_if(flag, wanted):
+    out = np.zeros(4, np.int32)
+    tlx.sim.run(two_regions, (1,), (out, flag)).raise_for_findings()
+    assert out.tolist() == wanted
+
+
+def test_statements_between_tasks_are_refused():
+    @tlx.jit
+    def kernel(out):
+        with tlx.async_tasks():
+            x = 1
+            with tlx.async_task("default"):
+                tl.store(out, x)
+
+    with pytest.raises(tlx.sim.SimulationError, match="holds async_task blocks only"):
+        tlx.sim.run(kernel, (1,), (np.zeros(1, np.int32),))
+
+
+def test_return_in_a_task_is_refused():
+    @tlx.jit
+    def kernel(out):
+        with tlx.async_tasks():  # noqa: SIM117
+            with tlx.async_task("default"):
+                return
+
+    with pytest.raises(tlx.sim.SimulationError, match="return inside a task"):
+        tlx.sim.run(kernel, (1,), (np.zeros(1, np.int32),))
+
+
+def test_a_region_needs_one_default_task():
+    @tlx.jit
+    def kernel(out):
+        with tlx.async_tasks():  # noqa: SIM117
+            with tlx.async_task(num_warps=4):
+                tl.store(out, 1)
+
+    with pytest.raises(tlx.sim.SimulationError, match="exactly one default task"):
+        tlx.sim.run(kernel, (1,), (np.zeros(1, np.int32),))
+
+
+@tlx.jit
+def views(x_desc, out, ROWS: tl.constexpr, COLS: tl.constexpr):
+    tile = tlx.local_alloc((ROWS, COLS), tl.float32, 1)
+    bar = tlx.alloc_barriers(1)
+    tlx.barrier_expect_bytes(bar[0], ROWS * COLS * tlx.size_of(tlx.dtype_of(x_desc)))
+    tlx.async_descriptor_load(x_desc, tile[0], [0, 0, 0], bar[0])
+    tlx.barrier_wait(bar[0], 0)
+    turned = tlx.local_load(tlx.local_trans(tile[0]))
+    part = tlx.local_load(tlx.local_slice(tile[0], [2, 4], [4, 4]))
+    flat = tlx.local_load(tlx.local_reshape(tile[0], [ROWS * COLS]))
+    bits = tlx.local_load(tlx.local_reinterpret(tile[0], tl.int32))
+    tl.store(out, tl.sum(turned * tl.arange(0, COLS)[:, None]))
+    tl.store(out + 1, tl.sum(part))
+    tl.store(out + 2, tl.sum(flat * tl.arange(0, ROWS * COLS)))
+    tl.store(out + 3, tl.sum((bits == 1065353216).to(tl.int32)))
+
+
+def test_views_move_no_data():
+    x = np.arange(128, dtype=np.float32).reshape(1, 8, 16)
+    out = np.zeros(4, np.float32)
+    # A box with leading ones goes straight into a tile without them.
+    tlx.sim.run(views, (1,), (descriptor(x, [1, 8, 16]), out), {"ROWS": 8, "COLS": 16}).raise_for_findings()
+    tile = x[0]
+    flat = x.ravel()
+    wanted = [(tile * np.arange(16)).sum(), tile[2:6, 4:8].sum(), (flat * np.arange(128)).sum(), 1]
+    np.testing.assert_allclose(out, wanted, rtol=1e-6)
+
+
+@tlx.jit
+def pipelined(x, out, tiles, STAGES: tl.constexpr, BLOCK: tl.constexpr):
+    ring = tlx.local_alloc((BLOCK,), tl.float32, STAGES)
+    at = tl.arange(0, BLOCK)
+    for k in tl.static_range(STAGES - 1):
+        tlx.async_load(x + k * BLOCK + at, ring[k], mask=k < tiles)
+        tlx.async_load_commit_group()
+    total = tl.zeros((BLOCK,), tl.float32)
+    for k in range(tiles):
+        tlx.async_load_wait_group(STAGES - 2)
+        total += tlx.local_load(ring[k % STAGES])
+        following = k + STAGES - 1
+        tlx.async_load(x + following * BLOCK + at, ring[following % STAGES], mask=(following < tiles) & (at >= 0))
+        tlx.async_load_commit_group()
+    tlx.async_load_wait_group(0)
+    tl.store(out + at, total)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_cp_async_pipeline(schedule):
+    x, out = np.random.default_rng(0).standard_normal(5 * 16).astype(np.float32), np.zeros(16, np.float32)
+    tlx.sim.run(pipelined, (1,), (x, out, 5, 3, 16), schedule=schedule).raise_for_findings()
+    np.testing.assert_allclose(out, x.reshape(5, 16).sum(0), rtol=1e-6)
+
+
+@tlx.jit
+def ping_pong(out, rounds):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 0)
+        with tlx.async_task(num_warps=4, replicate=2):
+            who: tl.constexpr = tlx.async_task_replica_id()
+            if who == 1:
+                tlx.named_barrier_arrive(9, 256)
+            for i in range(rounds):
+                tlx.named_barrier_wait(9 + who, 256)
+                tl.atomic_xchg(out + 1 + 2 * i + who, tl.atomic_add(out, 1))
+                tlx.named_barrier_arrive(10 - who, 256)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_named_barriers_take_turns(schedule):
+    out = np.zeros(9, np.int32)
+    tlx.sim.run(ping_pong, (1,), (out, 4), schedule=schedule).raise_for_findings()
+    turns = out[1:] - out[1]
+    assert np.array_equal(np.diff(turns), np.ones(7))
+
+
+def test_closures_and_module_constants_are_seen_as_they_are_now():
+    size = 4
+
+    @triton.jit
+    def fill(out, BLOCK: tl.constexpr):
+        at = tl.arange(0, BLOCK)
+        tl.store(out + at, at + size)
+
+    out = np.zeros(8, np.int32)
+    tlx.sim.run(fill, (1,), (out, 8))
+    assert out[0] == 4
+    size = 6
+    tlx.sim.run(fill, (1,), (out, 8))
+    assert out[0] == 6
+
+
+def test_a_schedule_is_replayed_by_what_the_report_says():
+    def run(schedule):
+        from .bugs.test_missing_empty_wait import kernel
+
+        x, out = np.ones((80, 16), np.float16), np.zeros((16, 16), np.float32)
+        return tlx.sim.run(kernel, (1,), (descriptor(x, [16, 16]), out, 5, 2, 16, 16), schedule=schedule)
+
+    first, again = run(11), run(tlx.sim.Seeded(11))
+    assert first.findings == again.findings
+    assert (first.steps, first.events, first.schedule) == (again.steps, again.events, "11")
+    with pytest.raises(ValueError, match="schedule must be"):
+        run("soon")
+    with pytest.raises(tlx.sim.FindingsError, match="replay: program"):
+        first.raise_for_findings()
