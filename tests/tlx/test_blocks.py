@@ -71,7 +71,7 @@ def rows(x, y, stride, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 
 def test_reductions_scans_atomics():
     signature = {**POINTERS, "stride": "i32", "n": "i32"}
-    compiled = tlx.compile(rows, signature, {"ROWS": 64, "COLUMNS": 128})
+    compiled = tlx.compile(rows, signature, {"ROWS": 32, "COLUMNS": 32})
     for operation in ("tt.reduce", "tt.scan", "tt.atomic_rmw", "tt.histogram"):
         assert operation in compiled.asm["ttgir"]
 
