@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-# ruff: noqa: SIM117
 import re
 
 import pytest
@@ -86,7 +85,7 @@ def test_constexpr_conditions_between_tasks():
 
 @tlx.jit
 def several_regions(out, n):
-    for step in range(0, n):
+    for step in range(n):
         with tlx.async_tasks():
             with tlx.async_task("default"):
                 mark(out, step)
