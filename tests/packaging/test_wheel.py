@@ -122,7 +122,6 @@ def test_the_tool_works_without_triton_and_torch(elsewhere: Path, tmp_path: Path
     assert where.startswith(str(elsewhere.parent)), "the wheel is tested, not the checkout"
 
 
-@pytest.mark.skipif(not (ROOT / "tlxify" / "pipeline.py").exists(), reason="the pipeline is not there yet")
 def test_it_converts_without_triton_and_torch(elsewhere: Path, tmp_path: Path) -> None:
     shutil.copy(ROOT / "corpus" / "gemm" / "matmul.py", tmp_path / "matmul.py")
     run(elsewhere / "tlxify", "convert", "matmul.py", "-o", "out.py", cwd=tmp_path)

@@ -36,7 +36,7 @@ def add(table: Table, *cells: object) -> None:
 def plan_tables(plan: Plan, contract: Contract | None) -> Iterator[RenderableType]:
     """Every table of the plan, in the order in which data flows."""
     how = "persistent: program ids become a tile loop" if plan.persistence else "one tile per program"
-    yield Text(f"plan: {plan.schedule} on {plan.target}, {how}", "bold")
+    yield Text(f"\nplan: {plan.schedule} on {plan.target}, {how}", "bold")
     tables = [tasks(plan), ring(plan), barriers(plan)]
     if contract is not None:
         tables.append(memory(plan, contract))
