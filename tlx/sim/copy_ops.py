@@ -15,6 +15,7 @@ from .shared_ops import SharedOps, as_view
 from .sites import here
 from .unwrap import offsets, truth
 
+
 def _squeezed(shape: Any) -> list[int]:
     """A shape without its leading ones: a box may have more of them than the slot it goes into."""
     extents = [int(extent) for extent in shape]

@@ -97,7 +97,8 @@ def _collect() -> list[tuple[Any, str, Any]]:
     for module in (tl, tl.core):
         stock._patch_lang_core(module, notes)
     changes = [change for change in notes.changes if change[0] is not stock]
-    owners = [tl, tl.core, tl.math, tl.tensor, tl.core.tensor_descriptor_base, tl.core.tensor_descriptor, tlx, libdevice]
+    descriptors = [tl.core.tensor_descriptor_base, tl.core.tensor_descriptor]
+    owners = [tl, tl.core, tl.math, tl.tensor, *descriptors, tlx, libdevice]
     replaced = {(id(obj), name) for obj, name, _ in changes}
     for owner in owners:
         changes += [change for change in _builtins(owner) if (id(owner), change[1]) not in replaced]

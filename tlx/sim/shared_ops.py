@@ -39,7 +39,7 @@ class SharedOps(BarrierOps):
     def shared_alloc(self, shape: list[int], dtype: Any, num: int, reuse: Any) -> Buffer:
         """``num`` tiles; ``reuse`` is the buffer whose storage they share from its first byte on."""
         if self.builder.lift:
-            raise SimulationError("a lifted run is for plain Triton kernels: shared memory has the sizes it has", here())
+            raise SimulationError("a lifted run is for plain Triton kernels: tiles have the size they have", here())
         buffer = Buffer(None, list(shape), dtype, num, here())  # type: ignore[arg-type]
         if reuse is None:
             self.charge(buffer.nbytes)

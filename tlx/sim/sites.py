@@ -38,13 +38,17 @@ class Site:
 
 NOWHERE = Site("<unknown>", 0)
 
+#: sites are asked for at every primitive, and there are few of them
+_known: dict[tuple[str, int], Site] = {}
+
 
 def here() -> Site:
     """The line of user code being interpreted: the innermost frame of a function that a user wrote."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get(MARK):
-            return Site(frame.f_code.co_filename, frame.f_lineno)
+            key = (frame.f_code.co_filename, frame.f_lineno)
+            return _known.get(key) or _known.setdefault(key, Site(*key))
         frame = frame.f_back
     return NOWHERE
 
