@@ -39,11 +39,11 @@ def _guard(plan: Plan) -> str:
     for group in guard.same_dtype:
         pointers = "{" + ", ".join(f'"{name}": {name}' for name in group) + "}"
         lines += _indented(call("tlx.require_dtypes", [pointers, dtypes], indent=4))
-    reads = ", ".join(variables[view.parameter] for view in guard.views)
+    reads = ", ".join(variables[view.parameter] for view in guard.views) + ("," if len(guard.views) == 1 else "")
     if guard.stored:
         lines.append("    # The producer reads ahead of the stores: what is written must not overlap what it reads.")
     for stored in guard.stored:
-        arguments = [f'"{stored.parameter}"', stored.parameter, _tuple(stored.shape), _tuple(stored.strides), f"reads=({reads}{"," if len(guard.views) == 1 else ""})"]
+        arguments = [f'"{stored.parameter}"', stored.parameter, _tuple(stored.shape), _tuple(stored.strides), f"reads=({reads})"]
         lines += _indented(call("tlx.require_disjoint", arguments, indent=4))
     entries = [f'"{view.descriptor}": {variables[view.parameter]}' for view in guard.views]
     entries += [f'"{view.flag}": {variables[view.parameter]}.transposed' for view in guard.views if view.flag]
