@@ -10,13 +10,12 @@ from typing import Any
 from triton.runtime.driver import driver
 
 from tlx.launch.guard import Fallback
+from tlx.launch.pointers import is_symbolic
 
 __all__ = ["capturing", "current_device", "forget", "processors", "refusal", "tracing"]
 
 #: Converted kernels use wgmma and register reallocation, which only this generation has.
 HOPPER = 9
-#: Tensors that stand for values during tracing and have no memory.
-SYMBOLIC = ("FakeTensor", "FunctionalTensor")
 
 
 def current_device() -> int | None:
@@ -81,7 +80,7 @@ def capturing() -> bool:
 
 def tracing(values: Iterable[Any] = ()) -> bool:
     """Whether torch is recording a program instead of running it."""
-    if any(type(value).__name__ in SYMBOLIC for value in values):
+    if any(is_symbolic(value) for value in values):
         return True
     guards = sys.modules.get("torch._guards")
     return guards is not None and guards.TracingContext.try_get() is not None

@@ -160,13 +160,12 @@ class Dispatcher:
     def _first_decision(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Decision:
         try:
             named, _ = self._adapter.bind(args, kwargs)
-            found = self._ask_guard(named, kwargs)
-            tensors = [(name, named[name]) for name in found.tensors]
-            if chip.tracing(tensor for _, tensor in tensors):
+            if chip.tracing(named.values()):
                 raise TRACING
-            refusal = chip.refusal(tensors)
+            refusal = chip.refusal([(name, value) for name, value in named.items() if is_pointer(value)])
             if refusal is not None:
                 raise refusal
+            found = self._ask_guard(named, kwargs)
             device = chip.current_device()
             processors = 1 if device is None else chip.processors(device)
             assert found.guard is not None

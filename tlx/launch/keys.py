@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from tlx.launch.pointers import is_pointer
+from tlx.launch.pointers import is_pointer, is_symbolic
 
 __all__ = ["LaunchCache"]
 
@@ -100,7 +100,8 @@ class LaunchCache(Generic[Entry]):
 def _shape(values: Iterable[Any]) -> _Shape:
     values = list(values)
     pointers = tuple(position for position, value in enumerate(values) if is_pointer(value))
-    return _Shape(pointers, all(is_pointer(value) or _is_plain(value) for value in values))
+    plain = all((is_pointer(value) or _is_plain(value)) and not is_symbolic(value) for value in values)
+    return _Shape(pointers, plain)
 
 
 def _is_plain(value: Any) -> bool:

@@ -13,11 +13,13 @@ from typing import Any, Protocol
 
 from triton._utils import canonicalize_dtype
 
-__all__ = ["Address", "ByteRange", "Pointer", "byte_range", "dtype_name", "is_pointer"]
+__all__ = ["Address", "ByteRange", "Pointer", "byte_range", "dtype_name", "is_pointer", "is_symbolic"]
 
 
 #: Whether values of a type are pointers, as found the first time one was seen.
 POINTER_TYPES: dict[type, bool] = {}
+#: torch's tensors that stand for others while a program is recorded; they have no memory, and asking for it fails.
+SYMBOLIC = ("FakeTensor", "FunctionalTensor")
 
 
 class Pointer(Protocol):
@@ -76,6 +78,11 @@ def is_pointer(value: object) -> bool:
     if known is None:
         known = POINTER_TYPES[kind] = hasattr(value, "data_ptr") and hasattr(value, "dtype")
     return known
+
+
+def is_symbolic(value: object) -> bool:
+    """Whether `value` is a tensor without memory."""
+    return type(value).__name__ in SYMBOLIC
 
 
 @functools.lru_cache(maxsize=256)
