@@ -8,6 +8,9 @@ from typing import Any, TypeVar, cast
 
 from triton.language.core import _unwrap_if_constexpr
 
+# Everything imports this module, and an unsupported Triton must be the first thing anyone hears of.
+from .lowering import versions as versions
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 

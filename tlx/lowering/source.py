@@ -15,8 +15,6 @@ from ..builtin import TLXError
 from . import checks, passes, versions
 from .codegen import ast_to_module
 
-versions.check()
-
 
 @functools.cache
 def fingerprint() -> str:

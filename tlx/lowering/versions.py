@@ -7,46 +7,44 @@ import re
 from typing import Any
 
 import triton
-from triton._C.libtriton import ir
-from triton.backends.nvidia.compiler import CUDABackend, get_ptxas
-from triton.experimental.gluon._runtime import GluonASTSource
-from triton.experimental.gluon.language._semantic import GluonSemantic
-from triton.experimental.gluon.language.nvidia.ampere import async_copy
-from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 
 #: oldest release with the Gluon builder this package stands on
 OLDEST = (3, 6)
-
-
-def _number(text: str) -> tuple[int, int]:
-    found = re.match(r"(\d+)\.(\d+)", text)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
-
-
-VERSION = _number(triton.__version__)
-
-#: newer releases hang the captures of a warp-specialized region on the operation that holds its partitions
-_CAPTURES_ON_PARTITIONS = "create_warp_specialize_partitions(mlir_args" in inspect.getsource(
-    GluonSemantic.warp_specialize
-)
 
 
 class UnsupportedTriton(ImportError):
     """The installed Triton cannot carry tlx."""
 
 
-def check() -> None:
-    """Refuses releases older than 3.6 and builds that lack what we stand on.
+def check(installed: str) -> tuple[int, int]:
+    """The release as two numbers.
 
     Raises:
-        UnsupportedTriton: with the version found.
+        UnsupportedTriton: it is older than ``OLDEST``, or its number cannot be read.
     """
-    if VERSION < OLDEST:
-        raise UnsupportedTriton(f"tlx needs Triton 3.6 or newer; this is {triton.__version__}")
-    missing = [name for owner, name in ((mbarrier, "expect"), (tma, "store_wait")) if not hasattr(owner, name)]
-    if missing:
-        raise UnsupportedTriton(f"tlx does not know Triton {triton.__version__}: Gluon lacks {', '.join(missing)}")
+    found = re.match(r"(\d+)\.(\d+)", installed)
+    number = (int(found[1]), int(found[2])) if found else (0, 0)
+    if number < OLDEST:
+        raise UnsupportedTriton(f"tlx needs Triton {OLDEST[0]}.{OLDEST[1]} or newer; this is {installed}")
+    return number
 
+
+VERSION = check(triton.__version__)
+
+try:
+    from triton._C.libtriton import ir
+    from triton.backends.nvidia.compiler import CUDABackend, get_ptxas
+    from triton.experimental.gluon._runtime import GluonASTSource
+    from triton.experimental.gluon.language._semantic import GluonSemantic
+    from triton.experimental.gluon.language.nvidia.ampere import async_copy
+    from triton.experimental.gluon.language.nvidia.hopper import tma
+except ImportError as error:
+    raise UnsupportedTriton(f"tlx does not know the insides of Triton {triton.__version__}: {error}") from error
+
+#: newer releases hang the captures of a warp-specialized region on the operation that holds its partitions
+_CAPTURES_ON_PARTITIONS = "create_warp_specialize_partitions(mlir_args" in inspect.getsource(
+    GluonSemantic.warp_specialize
+)
 
 #: extension that ASTSource gives to the module we hand over, so that the back end's Gluon stages follow
 SOURCE_EXTENSION = "glir" if "glir" in GluonASTSource.__init__.__code__.co_consts else "ttgir"
