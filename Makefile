@@ -92,7 +92,7 @@ mutate: $(READY)
 compat: $(TRITONS:%=compat-%)
 
 compat-%: .venv-triton-%/.ready
-	.venv-triton-$*/bin/python -m pytest -p no:cacheprovider $(PYTEST)
+	.venv-triton-$*/bin/python -m pytest -o cache_dir=.venv-triton-$*/pytest_cache $(PYTEST)
 
 bench: .venv-torch/.ready
 	$(TORCH_BIN)/python benchmarks/gemm.py

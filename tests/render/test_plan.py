@@ -2,72 +2,62 @@
 
 from __future__ import annotations
 
-from io import StringIO
+import io
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
-from tlxify.contract import Contract, LaunchConfig
-from tlxify.plan import Barrier, Buffer, DotStep, LaunchGuard, Plan, Ring, Split, Task, View
+from tlxify.contract import LaunchConfig
+from tlxify.outcome import KernelOutcome
+from tlxify.pipeline import convert
 from tlxify.render.plan import plan_tables, stage_bytes
-from tlxify.source import Span
+from tlxify.source import SourceFile
 
-HERE = Span(1, 0, 1, 1)
-A = View("a_desc", "a_ptr", ("M", None), ("stride_am", "1"), None)
-B = View("b_desc", "b_ptr", ("K", "N"), ("stride_bk", "stride_bn"), "B_ROWS_OUTER")
-PLAN = Plan(
-    kernel="kernel",
-    converted="_kernel_ws",
-    schedule="cooperative",
-    target="sm_90",
-    ring=Ring(
-        loop=HERE,
-        buffers=(
-            Buffer("a_ring", A, ("BLOCK_M", "BLOCK_K"), 0, ("pid_m * BLOCK_M", "k"), frozenset(), HERE, HERE),
-            Buffer("b_ring", B, ("BLOCK_K", "BLOCK_N"), None, ("k", "pid_n * BLOCK_N"), frozenset(), HERE, HERE),
-        ),
-        dots=(DotStep(HERE, HERE, "acc", "a_ring", "b_ring", False, False),),
-        full="full",
-        empty="empty",
-        variable="k",
-        start="0",
-        stop="K",
-        counted_by_loop=True,
-        reused=False,
-    ),
-    barriers=(Barrier("full", "1", "producer", "consumer", "the slot [holds] its tiles"),),
-    tasks=(
-        Task("producer", "4", None, None, frozenset()),
-        Task("consumer", "CONSUMER_WARPS", "CONSUMER_REGISTERS", "CONSUMERS", frozenset({HERE})),
-    ),
-    edges=(),
-    split=Split("BLOCK_M", "ROWS", "group", ()),
-    persistence=None,
-    guard=LaunchGuard((A, B), (), (), ()),
-    program_ids=(),
-    num_programs=(),
-    names=(("STAGES", "STAGES"),),
-)
-TILES = (("BLOCK_M", 128), ("BLOCK_N", 256), ("BLOCK_K", 64))
-CONTRACT = Contract("kernel", (), (), (), (), (LaunchConfig(TILES, 8, 4), LaunchConfig((("X", 1),))), True, ())
+CORPUS = Path(__file__).parents[2] / "corpus" / "gemm" / "matmul.py"
 
 
-def text() -> list[str]:
-    console = Console(file=StringIO(), width=200)
-    for part in plan_tables(PLAN, CONTRACT):
+@pytest.fixture(scope="module")
+def gemm() -> KernelOutcome:
+    (kernel,) = convert(SourceFile.read(CORPUS)).kernels
+    assert kernel.plan is not None
+    return kernel
+
+
+def text(plan, contract) -> list[str]:
+    stream = io.StringIO()
+    console = Console(file=stream, width=300)
+    for part in plan_tables(plan, contract):
         console.print(part)
-    return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    return [" ".join(line.split()) for line in stream.getvalue().splitlines()]
 
 
-def test_tables_hold_every_part():
-    lines = text()
-    assert "plan: cooperative on sm_90, one tile per program" in lines
-    assert "consumer CONSUMER_WARPS CONSUMER_REGISTERS CONSUMERS 1" in lines
-    place = "a_ptr[M, …] strides (stride_am, 1) pid_m * BLOCK_M, k"
-    assert f"a_ring BLOCK_M × BLOCK_K BLOCK_M * BLOCK_K axis 0 by group {place}" in lines
-    assert "full 1 producer consumer the slot [holds] its tiles" in lines, "brackets are text, not markup"
+def test_tables_hold_every_task_buffer_and_barrier(gemm):
+    lines = text(gemm.plan, gemm.contract)
+    for name in [task.name for task in gemm.plan.tasks] + [barrier.name for barrier in gemm.plan.barriers]:
+        assert [line for line in lines if line.startswith(f"{name} ")], name
+    for buffer in gemm.plan.ring.buffers:
+        (line,) = (line for line in lines if line.startswith(f"{buffer.name} "))
+        assert " × ".join(buffer.tile) in line
+        assert f"{buffer.view.parameter}[" in line
+        assert line.endswith(", ".join(buffer.coordinates))
 
 
-def test_bytes_follow_from_the_config():
-    assert stage_bytes(PLAN, CONTRACT.configs[0]) == 2 * (128 * 64 + 64 * 256)
-    assert "BLOCK_M=128 BLOCK_N=256 BLOCK_K=64 8 4 49,152 196,608" in text()
-    assert "X=1 4 3 – –" in text(), "a config that does not fix the tiles has no bytes"
+def test_bytes_follow_from_each_config(gemm):
+    lines = text(gemm.plan, gemm.contract)
+    assert "BLOCK_M=128 BLOCK_N=256 BLOCK_K=64 GROUP_M=8 8 3 49,152 147,456" in lines
+    assert "BLOCK_M=128 BLOCK_N=64 BLOCK_K=32 GROUP_M=8 4 4 12,288 49,152" in lines
+    assert stage_bytes(gemm.plan, gemm.contract.configs[0]) == 2 * (128 * 64 + 64 * 256)
+
+
+def test_a_config_that_does_not_fix_the_tiles_has_no_bytes(gemm):
+    contract = replace(gemm.contract, configs=(LaunchConfig((("GROUP_M", 8),)),), configs_known=False)
+    lines = text(gemm.plan, contract)
+    assert "GROUP_M=8 4 3 – –" in lines
+    assert any("the source's are not known" in line for line in lines)
+
+
+def test_brackets_are_text_not_markup(gemm):
+    barriers = tuple(replace(barrier, meaning="a [bold] word") for barrier in gemm.plan.barriers)
+    assert any(line.endswith("a [bold] word") for line in text(replace(gemm.plan, barriers=barriers), None))
