@@ -14,6 +14,7 @@ from tlxify.diagnostics import Decline, Diagnostic
 from tlxify.facts import Facts
 from tlxify.fingerprint import fingerprint
 from tlxify.model import Kernel, Module
+from tlxify.layout import line_length
 from tlxify.outcome import FileConversion, KernelOutcome, VerdictWord
 from tlxify.parse.kernels import find_kernels
 from tlxify.parse.module import parse_module
@@ -50,10 +51,11 @@ def convert(source: SourceFile, kernels: tuple[str, ...] | None = None, schedule
     """Converts the kernels of a file. Raises Decline only for the file as a whole (TLX101, TLX102, TLX103, TLX108)."""
     source = _written_by_user(source)
     module = parse_module(source)
+    width = line_length(Path(source.path))
     outcomes: list[KernelOutcome] = []
     pieces: list[blocks.Piece] = []
     for kernel in _chosen(module, kernels):
-        outcome, piece = _convert_one(kernel, target, persistent=SCHEDULES[schedule])
+        outcome, piece = _convert_one(kernel, target, width, persistent=SCHEDULES[schedule])
         outcomes.append(outcome)
         if piece is not None:
             pieces.append(piece)
@@ -64,19 +66,19 @@ def convert(source: SourceFile, kernels: tuple[str, ...] | None = None, schedule
     return FileConversion(
         source,
         tuple(outcomes),
-        module_text=blocks.self_contained(module, pieces),
+        module_text=blocks.self_contained(module, pieces, width),
         sidecar_text=blocks.sidecar(path.name, pieces, blocks.licence_of(source.text)),
         patched_source_text=blocks.patched(module, pieces, side, package=path.with_name("__init__.py").exists()),
     )
 
 
-def _convert_one(kernel: Kernel, target: Target, *, persistent: bool) -> tuple[KernelOutcome, blocks.Piece | None]:
+def _convert_one(kernel: Kernel, target: Target, width: int, *, persistent: bool) -> tuple[KernelOutcome, blocks.Piece | None]:
     try:
         sliced = cut(kernel)
         facts = analyze_kernel(kernel)
         plan = make_plan(kernel, facts, target, persistent=persistent)
         contract = infer_contract(kernel, facts)
-        piece = blocks.piece(kernel, plan, sliced, fingerprint(kernel))
+        piece = blocks.piece(kernel, plan, sliced, fingerprint(kernel), width)
     except Decline as refusal:
         return _refused(kernel, refusal.diagnostic), None
     conversion = None

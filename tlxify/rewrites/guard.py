@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from tlxify.plan import Plan
-from tlxify.rewrites.lines import WIDTH, call
 
 
 def launch_side(plan: Plan, fingerprint: str) -> tuple[str, ...]:
@@ -30,24 +29,23 @@ def _guard(plan: Plan) -> str:
         variables[parameter] = name if name not in taken else f"{name}_view"
     for view in guard.views:
         arguments = [f'"{view.parameter}"', view.parameter, f"shape={_tuple(view.shape)}", f"strides={_tuple(view.strides)}"]
-        lines += _indented(call("tlx.tma_view", arguments, prefix=f"{variables[view.parameter]} = ", indent=4))
+        lines.append(f"    {variables[view.parameter]} = tlx.tma_view({', '.join(arguments)})")
         if view.flag is None:
-            lines += _indented(
-                call("tlx.require", [f"not {variables[view.parameter]}.transposed", '"stride"', f'"{view.parameter} is stored column by column"'], indent=4)
-            )
+            why = f"{view.parameter} is stored column by column"
+            lines.append(f'    tlx.require(not {variables[view.parameter]}.transposed, "stride", "{why}")')
     dtypes = "(" + ", ".join(f'"{dtype}"' for dtype in guard.dtypes) + ")"
     for group in guard.same_dtype:
         pointers = "{" + ", ".join(f'"{name}": {name}' for name in group) + "}"
-        lines += _indented(call("tlx.require_dtypes", [pointers, dtypes], indent=4))
+        lines.append(f"    tlx.require_dtypes({pointers}, {dtypes})")
     reads = ", ".join(variables[view.parameter] for view in guard.views) + ("," if len(guard.views) == 1 else "")
     if guard.stored:
         lines.append("    # The producer reads ahead of the stores: what is written must not overlap what it reads.")
     for stored in guard.stored:
         arguments = [f'"{stored.parameter}"', stored.parameter, _tuple(stored.shape), _tuple(stored.strides), f"reads=({reads})"]
-        lines += _indented(call("tlx.require_disjoint", arguments, indent=4))
+        lines.append(f"    tlx.require_disjoint({', '.join(arguments)})")
     entries = [f'"{view.descriptor}": {variables[view.parameter]}' for view in guard.views]
     entries += [f'"{view.flag}": {variables[view.parameter]}.transposed' for view in guard.views if view.flag]
-    lines += _indented(_dictionary("return ", entries, 4))
+    lines.append(f"    return {{{', '.join(entries)}}}")
     return "\n".join(lines)
 
 
@@ -64,7 +62,7 @@ def _boxes(plan: Plan) -> str:
             box[len(box) - 2 + buffer.split] = f"{buffer.tile[buffer.split]} // CONSUMERS"
             count = ", count=CONSUMERS"
         entries.append(f'"{buffer.view.descriptor}": tlx.Box(({", ".join(box)}){count})')
-    lines += _indented(_dictionary("return ", entries, 4))
+    lines.append(f"    return {{{', '.join(entries)}}}")
     return "\n".join(lines)
 
 
@@ -125,23 +123,4 @@ def _tuple(items: tuple[str | None, ...]) -> str:
 
 
 def _definition(name: str, parameters: list[str]) -> str:
-    flat = f"def {name}({', '.join(parameters)}):"
-    if len(flat) <= WIDTH:
-        return flat
-    inner = ", ".join(parameters)
-    if len(inner) + 4 <= WIDTH:
-        return f"def {name}(\n    {inner}\n):"
-    return f"def {name}(\n" + "".join(f"    {p},\n" if not p.startswith("**") else f"    {p},\n" for p in parameters) + "):"
-
-
-def _dictionary(prefix: str, entries: list[str], indent: int) -> str:
-    flat = f"{prefix}{{{', '.join(entries)}}}"
-    if indent + len(flat) <= WIDTH:
-        return flat
-    return f"{prefix}{{\n" + "".join(f"    {entry},\n" for entry in entries) + "}"
-
-
-def _indented(text: str) -> list[str]:
-    return [f"    {line}" for line in text.splitlines()]
-
-
+    return f"def {name}({', '.join(parameters)}):"

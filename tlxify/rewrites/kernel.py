@@ -21,7 +21,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> tuple[str, tuple[st
     bound = _bound_names(kernel)
     views = {b.name: _view_name(kernel, b, bound) for b in plan.ring.buffers}
     kept = plan.task("producer").keeps | plan.task("consumer").keeps
-    fills, uses = producer.fills(plan), consumer.replacements(plan, views)
+    fills, uses = producer.fills(plan, tl), consumer.replacements(plan, views)
     dropped = frozenset(node.span for node in walk(kernel.body)) - kept - set(fills) - set(uses)
     feeding = Role(
         text, plan.task("producer").keeps, fills, _program_ids(plan), at_loop_end=producer.at_loop_end(plan), adopts=dropped
@@ -161,20 +161,13 @@ def _rings(plan: Plan, tl: str) -> str:
         shape = f"({sides[0]}, {sides[1]})"
         if buffer.view.flag:
             shape = f"({sides[1]}, {sides[0]}) if {buffer.view.flag} else {shape}"
-        lines.append(_allocation(buffer.name, shape, f"tlx.dtype_of({buffer.view.descriptor})", count))
+        lines.append(f"{buffer.name} = tlx.local_alloc({shape}, tlx.dtype_of({buffer.view.descriptor}), {count})")
     for barrier, arrow in zip(plan.barriers, ("producer → consumers", "consumers → producer"), strict=True):
         lines.append(f"# {arrow}: {barrier.meaning}.")
         lines.append(f"{barrier.name} = tlx.alloc_barriers({stages}, arrive_count={barrier.arrivals})")
     elements = " + ".join(f"{b.tile[0]} * {b.tile[1]}" for b in ring.buffers)
     lines.append(f"{plan.name('SLOT_BYTES')}: {tl}.constexpr = ({elements}) * tlx.size_of(tlx.dtype_of({ring.buffers[0].view.descriptor}))")
     return "\n".join(lines)
-
-
-def _allocation(name: str, shape: str, dtype: str, count: str) -> str:
-    flat = f"{name} = tlx.local_alloc({shape}, {dtype}, {count})"
-    if len(flat) + 4 <= 88:
-        return flat
-    return f"{name} = tlx.local_alloc(\n    {shape},\n    {dtype},\n    {count},\n)"
 
 
 def _tasks(plan: Plan, feeding: list[cst.BaseStatement], finishing: list[cst.BaseStatement], tl: str) -> cst.BaseStatement:

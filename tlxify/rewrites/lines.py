@@ -1,24 +1,14 @@
-"""Generated lines: calls that break like black breaks them, and parsing them back into libcst nodes."""
+"""Generated lines: parsing them into libcst nodes, and the one place where generated code gets its layout.
+
+Layout is black's, at the line length of the user's project: a formatter run there leaves a conversion as it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import libcst as cst
 
-#: Longest line that is left on one line; black's default.
+#: black's own default.
 WIDTH = 88
-
-
-def call(function: str, arguments: Sequence[str], *, prefix: str = "", indent: int = 0) -> str:
-    """`prefix function(arguments)`, on one line if it fits, else one argument a line with a trailing comma."""
-    flat = f"{prefix}{function}({', '.join(arguments)})"
-    if indent + len(flat) <= WIDTH:
-        return flat
-    inner = ", ".join(arguments)
-    if indent + 4 + len(inner) <= WIDTH:
-        return f"{prefix}{function}(\n    {inner}\n)"
-    return f"{prefix}{function}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
 
 
 def choice(flag: str | None, yes: str, no: str) -> str:
@@ -33,3 +23,10 @@ def statements(text: str) -> list[cst.BaseStatement]:
     if body and module.header:
         body[0] = body[0].with_changes(leading_lines=[*module.header, *getattr(body[0], "leading_lines", ())])
     return body  # type: ignore[return-value]
+
+
+def formatted(text: str, width: int = WIDTH) -> str:
+    """The text as black lays it out, without white space around it."""
+    import black
+
+    return black.format_str(text, mode=black.Mode(line_length=width)).strip("\n")

@@ -7,18 +7,18 @@ Before: `a = tl.load(a_ptrs, mask=…, other=0.0)`. After: `tlx.barrier_wait(emp
 from __future__ import annotations
 
 from tlxify.plan import Buffer, Plan
-from tlxify.rewrites.lines import call, choice
+from tlxify.rewrites.lines import choice
 from tlxify.source import Span
 
 
-def fills(plan: Plan) -> dict[Span, str]:
+def fills(plan: Plan, tl: str) -> dict[Span, str]:
     """What stands in place of each operand load."""
     result: dict[Span, list[str]] = {}
     for position, buffer in enumerate(plan.ring.buffers):
         lines = result.setdefault(buffer.statement, [])
         if position == 0:
             lines += _acquire(plan)
-        lines.append(_load(plan, buffer))
+        lines.append(_load(plan, buffer, tl))
     return {span: "\n".join(lines) for span, lines in result.items()}
 
 
@@ -41,7 +41,7 @@ def _acquire(plan: Plan) -> list[str]:
     ]
 
 
-def _load(plan: Plan, buffer: Buffer) -> str:
+def _load(plan: Plan, buffer: Buffer, tl: str) -> str:
     view, slot = buffer.view, plan.name("slot")
     *batch, row, column = buffer.coordinates
     straight = f"[{', '.join([*batch, row, column])}]"
@@ -49,9 +49,8 @@ def _load(plan: Plan, buffer: Buffer) -> str:
     place = slot
     if buffer.split is not None and plan.split is not None:
         place = f"{slot} * {plan.name('CONSUMERS')} + {plan.split.group}"
-    arguments = [view.descriptor, f"{buffer.name}[{place}]", choice(view.flag, swapped, straight), f"{plan.ring.full}[{slot}]"]
-    load = call("tlx.async_descriptor_load", arguments, indent=20)
+    coordinates = choice(view.flag, swapped, straight)
+    load = f"tlx.async_descriptor_load({view.descriptor}, {buffer.name}[{place}], {coordinates}, {plan.ring.full}[{slot}])"
     if buffer.split is None or plan.split is None:
         return load
-    body = "\n".join(f"    {line}" for line in load.splitlines())
-    return f"for {plan.split.group} in tl.static_range({plan.name('CONSUMERS')}):\n{body}"
+    return f"for {plan.split.group} in {tl}.static_range({plan.name('CONSUMERS')}):\n    {load}"

@@ -141,8 +141,10 @@ def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
     try:
         facts = compile_dispatch(dispatch).facts
     except Exception as error:
-        text = f"{type(error).__name__}: {loaded.shown(str(error))}"
-        built.findings.append(_finding(loaded, "compiler", text, variant))
+        detail = f"{type(error).__name__}: {loaded.shown(str(error))}"
+        telling = [line for line in detail.splitlines() if "fatal" in line or "error:" in line]
+        text = (telling or detail.splitlines())[0].strip()
+        built.findings.append(_finding(loaded, "compiler", text, variant, detail))
         return
     built.compiled += 1
     built.configs.add(variant.case.config)
@@ -239,7 +241,11 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
     return tensors, given, tuple(evaluate(expression, known) for expression in contract.grid)
 
 
-def _finding(loaded: Loaded, code: str, text: str, variant: Variant) -> Evidence:
+def _finding(loaded: Loaded, code: str, text: str, variant: Variant, detail: str = "") -> Evidence:
     fn = getattr(loaded.bound.converted, "fn", None)
     line = fn.__code__.co_firstlineno if fn is not None else 0
-    return Evidence(Rung.COMPILED, False, code, text.splitlines()[0], text, loaded.conversion.file, line)
+    config = variant.case.launch_config(loaded.conversion.contract)
+    constants = ", ".join(f"{name} = {value!r}" for name, value in config.values)
+    where = f"{variant.label}: {constants}, num_warps = {config.num_warps}, num_stages = {config.num_stages}"
+    told = "\n".join(filter(None, (where, detail)))
+    return Evidence(Rung.COMPILED, False, code, f"{variant.label}: {text}", told, loaded.conversion.file, line)

@@ -199,7 +199,11 @@ def _sizes(contract: Contract) -> Iterator[Case]:
 def _layouts(contract: Contract) -> Iterator[Case]:
     """Contiguous and transposed operands, alone and together."""
     base = _base(contract, 0)
-    sizes = {size: 2 * _extent(base.constants(contract), tile) for size, tile in contract.tiled}
+    constants = base.constants(contract)
+    sizes = {size: 2 * _extent(constants, tile) for size, tile in contract.tiled}
+    if contract.contracted is not None:
+        size, tile = contract.contracted
+        sizes[size] = (stages_of(contract, 0) + 1) * _extent(constants, tile)
     even = _with(base, contract, **sizes)
     yield replace(even, name="contiguous", layouts=())
     wide = [tensor.name for tensor in contract.tensors if len(tensor.shape) >= 2]

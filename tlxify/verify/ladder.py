@@ -172,8 +172,8 @@ class _Ladder:
 
 
 def _unique(findings: Iterable[Evidence]) -> list[Evidence]:
-    """The first finding of each kind and line."""
+    """The first finding of each kind, line and text."""
     kept: dict[tuple[str, int, str], Evidence] = {}
     for finding in findings:
-        kept.setdefault((finding.code, finding.line, finding.text if not finding.line else ""), finding)
+        kept.setdefault((finding.code, finding.line, finding.text), finding)
     return list(kept.values())

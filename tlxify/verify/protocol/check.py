@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from ...source import SourceFile
 from ...verdict import Evidence, Rung
@@ -13,6 +14,11 @@ from .module import Module
 from .static import check_bytes, check_shared_memory, check_tasks
 from .values import Misuse, NotProved
 from .world import World
+
+#: Worlds with a flaw after which no more are tried.
+ENOUGH = 24
+#: Flags of which all combinations are tried.
+_FLAGS = 4
 
 
 def check_protocol(
@@ -48,8 +54,8 @@ def check_protocol(
         return (_evidence(source, Flaw("not-proved", 1, f"{what} in the text"), ""),)
 
     flaws: dict[tuple[str, int], tuple[Flaw, str]] = {}
-    phases = fills = dots = count = shared = 0
-    for world in worlds:
+    phases = fills = dots = count = shared = flawed_worlds = 0
+    for world in _with_flags(module, names[0], worlds):
         count += 1
         if progress is not None:
             progress(f"protocol: {world.label}")
@@ -58,6 +64,9 @@ def check_protocol(
         except Flawed as flawed:
             flaw = flawed.flaw
             flaws.setdefault((flaw.code, flaw.line), (flaw, world.label))
+            flawed_worlds += 1
+            if flawed_worlds >= ENOUGH:
+                break
             continue
         phases, fills, dots, shared = phases + score.phases, fills + score.fills, dots + score.dots, max(shared, taken)
     if not flaws and not (fills and dots):
@@ -69,6 +78,16 @@ def check_protocol(
     text = f"{count} launches, {phases} barrier phases, {fills} loads and {dots} dots ordered in every schedule"
     text += f"; at most {shared} bytes of shared memory" if budgets else ""
     return (Evidence(Rung.PROTOCOL, True, "protocol", text),)
+
+
+def _with_flags(module: Module, kernel: str, worlds: Iterable[World]) -> Iterator[World]:
+    """The worlds, with every combination of the compile-time parameters that they leave open dealt out in turn."""
+    constexprs = module.constexprs(kernel)
+    for number, world in enumerate(worlds):
+        flags = [name for name in constexprs if name not in world.values][:_FLAGS]
+        turn = number + number // 4  # worlds come in fours of one trip count
+        values = {name: bool(turn >> bit & 1) for bit, name in enumerate(flags)}
+        yield replace(world, values={**world.values, **values}) if flags else world
 
 
 def _follow(module: Module, kernel: str, world: World, budgets: bool) -> tuple[Score, int]:

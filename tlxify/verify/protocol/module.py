@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 #: Modules by the short name under which the check knows their members.
 _CANONICAL = {
@@ -24,6 +24,8 @@ class Module:
     aliases: Mapping[str, str]
     constants: Mapping[str, ast.expr]
     functions: Mapping[str, ast.FunctionDef]
+    #: What `dotted` found out, by expression: it is asked at each step of each loop.
+    known: dict[ast.expr, str | None] = field(default_factory=dict)
 
     @staticmethod
     def parse(text: str, file: str) -> Module:
@@ -50,6 +52,11 @@ class Module:
 
     def dotted(self, node: ast.expr) -> str | None:
         """`tlx.barrier_wait` for an expression that names a member of an imported module, else None."""
+        if node not in self.known:
+            self.known[node] = self._dotted(node)
+        return self.known[node]
+
+    def _dotted(self, node: ast.expr) -> str | None:
         match node:
             case ast.Name(id=name):
                 return self.aliases.get(name)
@@ -57,6 +64,16 @@ class Module:
                 base = self.dotted(value)
                 return None if base is None else _canonical(f"{base}.{attr}")
         return None
+
+    def constexprs(self, function: str) -> tuple[str, ...]:
+        """Parameters without a default that are known when the function is compiled."""
+        arguments = self.functions[function].args
+        required = arguments.args[: len(arguments.args) - len(arguments.defaults)]
+        return tuple(
+            argument.arg
+            for argument in required
+            if argument.annotation is not None and self.dotted(argument.annotation) == "tl.constexpr"
+        )
 
     def specialized_kernels(self) -> tuple[str, ...]:
         """Functions that open an `async_tasks` region themselves, in the order of the text."""

@@ -39,7 +39,7 @@ def worlds_of(
     launches: Sequence[Mapping[str, object]] | None = None,
     stage_names: Sequence[str] = ("STAGES", "NUM_STAGES"),
 ) -> Iterator[World]:
-    """Worlds of a contract.
+    """Worlds of a contract: the first launch at all trip counts and options, the others at the two that tell most.
 
     Args:
         contract: what the parameters are.
@@ -63,7 +63,8 @@ def worlds_of(
     for launch, constants in enumerate(launches):
         known = [value for name in stage_names if isinstance(value := constants.get(name), int)]
         stages = known[0] if known else 2
-        for trips, seed in itertools.product(trip_counts(stages), (0, 1)):
+        counts = trip_counts(stages) if launch == 0 else (stages + 1, 2 * stages + 1)
+        for trips, seed in itertools.product(counts, (0, 1)):
             for option in options if launch == 0 else options[:1]:
                 for programs in (1, 1 << 20):
                     yield _world(contract, {**option, **constants}, itemsizes, trips, programs, seed)
