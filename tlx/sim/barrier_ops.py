@@ -74,7 +74,7 @@ class BarrierOps:
         target = bar.target(agent, parity)
         agent.last_wait = bar.lane
         agent.free_waits.pop(bar.lane, None)
-        if target < agent.clock.get(bar.lane, 0):
+        if target < bar.known_over(agent):
             agent.free_waits[bar.lane] = (bar, site)
         if bar.phase > target + 1:
             cta.phase_lag(bar, target, parity, site)
@@ -108,6 +108,7 @@ class BarrierOps:
         cta, agent = self.cta, self.cta.agent
         if agent.clock.get(bar.lane, 0) < bar.phase:
             self._report_early_arrival(bar)
+        alone = bar.pending == count == bar.count and not bar.outstanding
         bar.pending -= count
         if bar.pending < 0:
             what = f"{bar.count - bar.pending} arrivals on {bar.name} in one phase, {bar.count} are due"
@@ -115,6 +116,8 @@ class BarrierOps:
             bar.pending = 0
         bar.publish(agent)
         self.settle(bar)
+        if alone:
+            agent.own_phases[bar.lane] = bar.phase
 
     def _report_early_arrival(self, bar: MBarrier) -> None:
         agent = self.cta.agent

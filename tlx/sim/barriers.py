@@ -61,9 +61,13 @@ class MBarrier:
         """The hardware's test: the current phase has the other parity."""
         return (self.phase & 1) != parity
 
+    def known_over(self, agent: Agent) -> int:
+        """How many phases ``agent`` knows to be over."""
+        return max(agent.clock.get(self.lane, 0), agent.own_phases.get(self.lane, 0))
+
     def target(self, agent: Agent, parity: int) -> int:
         """The phase that a wait for ``parity`` means to ``agent``: the first not known to be over, or the last."""
-        known = agent.clock.get(self.lane, 0)
+        known = self.known_over(agent)
         return known if (known & 1) == parity else known - 1
 
     def publish(self, agent: Agent) -> None:

@@ -92,8 +92,7 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
             return Value(_saturated(data, numpy_dtype(target)).astype(FLOAT64), target)
         if is_fp8(target) and data.dtype.kind != "b":
             return Value(_saturated(data, numpy_dtype(target)), target)
-        with np.errstate(invalid="ignore", over="ignore"):
-            return value(data.astype(self.kind(target)), target)
+        return value(data.astype(self.kind(target)), target)
 
     def create_fp_to_fp(self, src: Value, dst_type: Any, rounding_mode: Any) -> Value:
         if rounding_mode == ir.ROUNDING_MODE.RTZ and not self.lift:
@@ -116,8 +115,7 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
     # arithmetic ------------------------------------------------------------------------------------------------------
 
     def binary_op(self, lhs: Value, rhs: Value, op: Any) -> Value:
-        with np.errstate(all="ignore"):
-            output = op(lhs.data, rhs.data)
+        output = op(lhs.data, rhs.data)
         kind = self.kind(lhs.dtype)
         return value(output if output.dtype == kind else output.astype(kind), lhs.dtype.scalar)
 
@@ -125,8 +123,7 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
         return value(op(lhs.data, rhs.data, other.data), other.dtype.scalar)
 
     def unary_op(self, arg: Value, op: Any) -> Value:
-        with np.errstate(all="ignore"):
-            return value(op(arg.data), arg.dtype.scalar)
+        return value(op(arg.data), arg.dtype.scalar)
 
     for _name, _op in {
         "icmpSLE": np.less_equal, "icmpSLT": np.less, "icmpSGE": np.greater_equal, "icmpSGT": np.greater,
@@ -197,8 +194,7 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
         function = numerics.libdevice(symbol)
         if function is None:
             raise SimulationError(f"the simulator does not know the library function {symbol}", here())
-        with np.errstate(all="ignore"):
-            result = function(*(arg.data for arg in args))
+        result = function(*(arg.data for arg in args))
         return value(result.astype(self.kind(ret_type)), ret_type.scalar)
 
     def create_inline_asm(self, *args: Any) -> Value:

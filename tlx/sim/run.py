@@ -157,7 +157,7 @@ class _Launch:
         extents, programs = grid
         builder = SEMANTIC.builder
         outer = (builder.memory, builder.lift, builder.tf32, builder.unlifted)
-        with installed():
+        with installed(), np.errstate(all="ignore"):  # kernels compute with infinities and NaN on purpose
             try:
                 builder.lift, builder.tf32, builder.unlifted = self.lift, self.tf32, set()
                 tensors = {name: self._tensors(value) for name, value in self.arguments.items()}

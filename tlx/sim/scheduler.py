@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,6 +85,8 @@ class Agent:
     stores: Queue = field(default_factory=lambda: Queue(in_order=False))
     #: lane of a barrier → the last wait on it and its line, where that wait returned without the completion of a phase
     free_waits: dict[int, tuple[Any, Site]] = field(default_factory=dict)
+    #: lane of a barrier → phases that it knows to be over because its own arrival alone ended them
+    own_phases: dict[int, int] = field(default_factory=dict)
     #: lane of the barrier it waited for last
     last_wait: int = -1
     waiting: Wait | None = None
@@ -132,6 +135,8 @@ class Scheduler:
             agent.done = True
 
         agent.thread = greenlet(live, parent=self.hub)
+        # numpy keeps its error state in a context variable, and greenlets start with none.
+        agent.thread.gr_context = copy_context()
         self.agents.append(agent)
 
     def start(self, operation: Operation) -> None:

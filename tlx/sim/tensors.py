@@ -20,19 +20,20 @@ _GAP = 1 << 20
 
 
 class Allocation:
-    """An underlying array and its address range."""
+    """An underlying array, or the part of it from byte ``first`` to ``last``, and its address range."""
 
     _next = 1 << 32
 
-    def __init__(self, owner: np.ndarray) -> None:
+    def __init__(self, owner: np.ndarray, first: int = 0, last: int | None = None) -> None:
         flat = owner if owner.flags.c_contiguous else owner.T
         if not flat.flags.c_contiguous:
             raise TypeError("the array that owns the memory must be contiguous; pass a view of it instead")
         self.owner = owner
         self.bytes: np.ndarray = np.ndarray((owner.nbytes,), np.uint8, buffer=flat.reshape(-1).view(np.uint8).data)
         self.bytes.flags.writeable = owner.flags.writeable
-        self.start = Allocation._next
-        self.stop = self.start + owner.nbytes
+        self.bytes = self.bytes[first:last]
+        self.start = Allocation._next + first % _ALIGNMENT
+        self.stop = self.start + self.bytes.size
         Allocation._next = -(-(self.stop + _GAP) // _ALIGNMENT) * _ALIGNMENT
         #: numpy dtype → float64 values of the same elements, after a lifted run
         self.lifted: dict[np.dtype, np.ndarray] = {}
@@ -52,10 +53,25 @@ class Allocation:
 _allocations: weakref.WeakValueDictionary[int, Allocation] = weakref.WeakValueDictionary()
 
 
+def _owner(array: np.ndarray) -> np.ndarray:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _extent(array: np.ndarray) -> Allocation:
+    """The bytes from the first to the last element of ``array``, as an allocation of its own."""
+    owner = _owner(array)
+    low = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    high = low + array.itemsize
+    for extent, step in zip(array.shape, array.strides, strict=True):
+        reach = (extent - 1) * step
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    return Allocation(owner, low, high)
+
+
 def _allocation(array: np.ndarray) -> Allocation:
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
+    owner = _owner(array)
     known = _allocations.get(id(owner))
     if known is None:
         known = _allocations[id(owner)] = Allocation(owner)
@@ -87,9 +103,9 @@ class SimTensor:
     #: launchers choose a device by this; there is only one
     device = "cpu"
 
-    def __init__(self, array: np.ndarray) -> None:
+    def __init__(self, array: np.ndarray, allocation: Allocation | None = None) -> None:
         self.array = array
-        self.allocation = _allocation(array)
+        self.allocation = _allocation(array) if allocation is None else allocation
 
     def data_ptr(self) -> int:
         """Address of the first element."""
@@ -144,10 +160,10 @@ class SimTensor:
     @property
     def T(self) -> SimTensor:
         """The transposed view."""
-        return SimTensor(self.array.T)
+        return SimTensor(self.array.T, self.allocation)
 
     def __getitem__(self, index: Any) -> SimTensor:
-        return SimTensor(self.array[index])
+        return SimTensor(self.array[index], self.allocation)
 
     def __len__(self) -> int:
         return len(self.array)
@@ -173,8 +189,14 @@ class SimTensor:
         return f"tensor({self.dtype}{list(self.shape)} at {self.data_ptr():#x})"
 
 
-def tensor(array: Any) -> SimTensor:
+def tensor(array: Any, exact: bool = False) -> SimTensor:
     """A tensor over a numpy (or ml_dtypes) array, or over a torch tensor on the CPU; the memory is shared.
+
+    Args:
+        array: the array. All tensors over views of one array share its addresses, so a kernel may reach from one into
+            the next, as on a GPU.
+        exact: gives this one addresses of its own, from its first to its last element: what lies around it in the
+            underlying array is out of bounds.
 
     Raises:
         TypeError: an element type that Triton lacks, or something that is not an array.
@@ -184,7 +206,7 @@ def tensor(array: Any) -> SimTensor:
     if not isinstance(array, np.ndarray):
         array = _from_torch(array)
     short_name(array.dtype)
-    return SimTensor(array)
+    return SimTensor(array, _extent(array) if exact else None)
 
 
 def _from_torch(value: Any) -> np.ndarray:

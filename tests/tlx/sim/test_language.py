@@ -157,7 +157,7 @@ def test_cp_async_pipeline(schedule):
 def ping_pong(out, rounds):
     with tlx.async_tasks():
         with tlx.async_task("default"):
-            tl.store(out, 0)
+            tl.store(out + 9, rounds)
         with tlx.async_task(num_warps=4, replicate=2):
             who: tl.constexpr = tlx.async_task_replica_id()
             if who == 1:
@@ -170,10 +170,65 @@ def ping_pong(out, rounds):
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_named_barriers_take_turns(schedule):
-    out = np.zeros(9, np.int32)
+    out = np.zeros(10, np.int32)
     tlx.sim.run(ping_pong, (1,), (out, 4), schedule=schedule).raise_for_findings()
-    turns = out[1:] - out[1]
-    assert np.array_equal(np.diff(turns), np.ones(7))
+    assert np.array_equal(np.diff(out[1:9]), np.ones(7))
+
+
+@tlx.jit
+def turns_by_mbarrier(out, rounds):
+    # One barrier that completes twice per round: each replica always waits for the same parity.
+    turn = tlx.alloc_barriers(1)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out + 9, rounds)
+        with tlx.async_task(num_warps=4, replicate=2):
+            who: tl.constexpr = tlx.async_task_replica_id()
+            for i in range(rounds):
+                tlx.barrier_wait(turn[0], 1 - who)
+                tl.store(out + 1 + 2 * i + who, tl.atomic_add(out, 1))
+                tlx.barrier_arrive(turn[0])
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_barrier_that_completes_twice_per_round(schedule):
+    out = np.zeros(10, np.int32)
+    tlx.sim.run(turns_by_mbarrier, (1,), (out, 4), schedule=schedule).raise_for_findings()
+    assert np.array_equal(np.diff(out[1:9]), np.ones(7))
+
+
+@tlx.jit
+def thread_counted(x_desc, out, tiles, STAGES: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr):
+    ring = tlx.local_alloc((ROWS, COLS), tl.float16, STAGES)
+    full = tlx.alloc_barriers(STAGES)
+    empty = tlx.alloc_warp_barrier(STAGES, num_warps=4, num_arrivals=2)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            for k in range(tiles):
+                slot, phase = tlx.get_bufidx_phase(k, STAGES)
+                tlx.barrier_wait(empty[slot], phase ^ 1)
+                tlx.barrier_expect_bytes(full[slot], ROWS * COLS * 2)
+                tlx.async_descriptor_load(x_desc, ring[slot], [k * ROWS, 0], full[slot])
+        with tlx.async_task(num_warps=4, replicate=2):
+            total = tl.zeros((ROWS, COLS), tl.float32)
+            for k in range(tiles):
+                slot, phase = tlx.get_bufidx_phase(k, STAGES)
+                tlx.barrier_wait(full[slot], phase)
+                total += tlx.local_load(ring[slot]).to(tl.float32)
+                tlx.barrier_arrive(empty[slot])
+            at = tl.arange(0, ROWS)[:, None] * COLS + tl.arange(0, COLS)[None, :]
+            tl.store(out + tlx.async_task_replica_id() * ROWS * COLS + at, total)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_warp_barriers_count_threads(schedule):
+    x = np.random.default_rng(0).standard_normal((7 * 8, 16)).astype(np.float16)
+    out = np.zeros((2, 8, 16), np.float32)
+    tlx.sim.run(
+        thread_counted, (1,), (descriptor(x, [8, 16]), out, 7, 3, 8, 16), schedule=schedule
+    ).raise_for_findings()
+    wanted = x.astype(np.float32).reshape(7, 8, 16).sum(0)
+    np.testing.assert_allclose(out, np.stack([wanted, wanted]), atol=1e-5)
 
 
 def test_closures_and_module_constants_are_seen_as_they_are_now():

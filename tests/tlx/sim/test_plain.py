@@ -33,6 +33,12 @@ def test_addition_rounds_as_its_type_does(dtype):
     assert report.programs == 8
 
 
+def test_overflow_is_the_kernels_business():
+    x, out = np.full(8, 60000, np.float16), np.zeros(8, np.float16)
+    tlx.sim.run(add, (1,), (x, x, out, 8), {"BLOCK": 8}).raise_for_findings()
+    assert np.isinf(out).all()
+
+
 @triton.jit
 def cast(x, out, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)

@@ -78,6 +78,16 @@ def test_a_view_may_reach_into_its_base():
     np.testing.assert_array_equal(out[8:16], base[8:16])
 
 
+def test_an_exact_tensor_ends_where_its_elements_do():
+    base, out = np.zeros(64, np.float32), np.zeros(8, np.float32)
+    view = base[17:25]
+    exact = tensor(view, exact=True)
+    assert exact.data_ptr() % 16 == tensor(view).data_ptr() % 16 == 4
+    assert tlx.sim.run(copy, (1,), (exact, out, 0), {"BLOCK": 8}).ok
+    assert tlx.sim.run(copy, (1,), (exact[2:], out, 0), {"BLOCK": 8}).codes == {"global-out-of-bounds"}
+    assert tlx.sim.run(copy, (1,), (view[2:], out, 0), {"BLOCK": 8}).ok
+
+
 def test_torch_tensors_on_the_cpu():
     torch = pytest.importorskip("torch")
     x, out = torch.arange(8, dtype=torch.bfloat16), torch.zeros(8, dtype=torch.bfloat16)
