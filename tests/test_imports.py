@@ -18,7 +18,7 @@ NOUNS = frozenset(
     f"tlxify.{name}"
     for name in (
         *("source", "contract", "model", "facts", "plan", "poly", "verdict"),
-        *("conversion", "outcome", "diagnostics", "catalogue", "suppress"),
+        *("conversion", "outcome", "diagnostics", "catalogue", "suppress", "slice", "fingerprint"),
     )
 )
 
@@ -26,7 +26,7 @@ NOUNS = frozenset(
 ALLOWED = {
     "tlxify.catalogue": frozenset(),
     "tlxify.parse": NOUNS,
-    "tlxify.analyses": NOUNS,
+    "tlxify.analyses": NOUNS | {"tlxify.parse"},
     "tlxify.targets": NOUNS,
     "tlxify.schedules": (NOUNS - {"tlxify.model"}) | {"tlxify.targets"},
     "tlxify.rewrites": NOUNS,
