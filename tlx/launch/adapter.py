@@ -38,7 +38,7 @@ class Decision:
         named_tensors: tuple[str, ...] = (),
         processors: int = 1,
     ) -> None:
-        self.fallback = fallback
+        self.fallback = None if fallback is None else fallback.untraced()
         self.guard = guard
         #: Which of the source's arguments are tensors, and which of those the call passes by name.
         self.tensors = tensors
@@ -142,7 +142,7 @@ class Adapter:
                 return self._launch(ready, grid, args, kwargs, decision.processors, warmup)
             except Unusable as refusal:
                 if refusal.lasting:
-                    self._failed[ready.plan, _config_key(kwargs, decision.named_tensors)] = refusal.fallback
+                    self._failed[ready.plan, _config_key(kwargs, decision.named_tensors)] = refusal.fallback.untraced()
                 raise
             except OutOfResources as error:
                 self._reduce(ready.plan, error)
@@ -187,7 +187,7 @@ class Adapter:
         if self._failed:
             failure = self._failed.get((ready.plan, _config_key(kwargs, decision.named_tensors)))
             if failure is not None:
-                raise Unusable(failure, lasting=True)
+                raise Unusable(failure.untraced(), lasting=True)
         return ready
 
     def _launch(

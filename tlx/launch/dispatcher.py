@@ -55,7 +55,6 @@ class Dispatcher:
         function = original if kernel is None else kernel.fn
         self.name: str = getattr(function, "__name__", type(original).__name__)
         self.counters = Counters(f"{getattr(function, '__module__', '')}.{self.name}")
-        self._run_original = original.run if self.stack.known or not hasattr(original, "__getitem__") else self._by_item
         self._bare = self.stack.known and not self.stack.layers
         self._lock = threading.RLock()
         self.reset()
@@ -95,13 +94,16 @@ class Dispatcher:
             except Unusable as unusable:
                 refusal = unusable.fallback
                 if unusable.lasting:
-                    decision.fallback = refusal
+                    decision.fallback = refusal.untraced()
             except Fallback as found:
                 refusal = found
             self._tell(refusal)
         self.counters.ran_original(refusal.code)
         self.tuned = None
-        return self._run_original(*args, grid=grid, warmup=False, **kwargs)
+        if self.stack.known:
+            return self.original.run(*args, grid=grid, warmup=False, **kwargs)
+        # An outer decorator of someone else's may know no more than this.
+        return self.original[grid](*args, **kwargs)
 
     def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
         """Compile without launching: the specialized kernel if it would run, for every config; else the original."""
@@ -161,7 +163,7 @@ class Dispatcher:
         try:
             named, _ = self._adapter.bind(args, kwargs)
             if chip.tracing(named.values()):
-                raise TRACING
+                raise TRACING.untraced()
             refusal = chip.refusal([(name, value) for name, value in named.items() if is_pointer(value)])
             if refusal is not None:
                 raise refusal
@@ -199,8 +201,11 @@ class Dispatcher:
                 self.tuned = stack if hasattr(stack, "best_config") else None
                 return result
         except (Fallback, Unusable):
+            # Triton's tuner lets go of the arguments only after a launch that succeeds.
+            stack.nargs = None
             raise
         except Exception as error:
+            stack.nargs = None
             # A hook of the user's fails for the original as well and is reported from there.
             text = f"tuning failed: {type(error).__name__}: {error}"
             raise Fallback("launch-failed", text) from error
@@ -291,10 +296,6 @@ class Dispatcher:
         level = logging.WARNING if refusal.code in LOUD else logging.INFO
         self.counters.tell(refusal.code, f"the original runs: {refusal}", level)
         return refusal
-
-    def _by_item(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        """Launch an original whose outer decorator may know no more than `kernel[grid](...)`."""
-        return self.original[grid](*args, **kwargs)
 
 
 def _as_config(config: Any) -> Any:

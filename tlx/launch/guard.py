@@ -40,6 +40,10 @@ class Fallback(Exception):
     def __str__(self) -> str:
         return f"{self.code}: {self.text}"
 
+    def untraced(self) -> Fallback:
+        """The same reason without a traceback: one that is kept would keep the tensors of its frames alive."""
+        return Fallback(self.code, self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class TmaView:

@@ -72,11 +72,11 @@ class ByteRange:
 
 
 def is_pointer(value: object) -> bool:
-    """Whether Triton would take `value` as a pointer (strings, numbers and `None` are not)."""
+    """Whether `value` is a tensor as a launch needs it. Triton's mocks for warming up are not: they have no size."""
     kind = type(value)
     known = POINTER_TYPES.get(kind)
     if known is None:
-        known = POINTER_TYPES[kind] = hasattr(value, "data_ptr") and hasattr(value, "dtype")
+        known = POINTER_TYPES[kind] = all(hasattr(value, name) for name in ("data_ptr", "dtype", "element_size"))
     return known
 
 

@@ -172,6 +172,40 @@ def test_no_tensor_is_kept_alive(bench, by_name):
     assert [ref() for ref in watched] == [None, None, None]
 
 
+@pytest.mark.parametrize("reason", ["guard", "crash", "resources", "launch", "hook"])
+def test_no_tensor_is_kept_alive_by_a_reason(bench, reason):
+    def crash(**arguments):
+        raise ValueError(arguments)
+
+    def prune(configs, named, **kwargs):
+        raise ValueError(named)
+
+    config = triton.Config(TILES, num_warps=8)
+    tuned = triton.autotune(
+        [config, config], key=["M"], prune_configs_by={"early_config_prune": prune} if reason == "hook" else None
+    )
+    kernel = bench.bind(
+        tuned if reason == "hook" else lambda kernel: kernel,
+        guard=crash if reason == "crash" else kernels.guard,
+        limit=1 if reason == "resources" else 99,
+    )
+    if reason == "launch":
+        bench.converted.error = ValueError()
+    args = operands(K=0 if reason == "guard" else 256)
+    if reason == "hook":
+        with pytest.raises(ValueError, match="a_ptr"):
+            kernel[grid_of](*args)
+        kernel.original.nargs = None
+    else:
+        assert kernel[grid_of](*args, **TILES) == "original"
+    watched = [weakref.ref(tensor) for tensor in args[:3]]
+    bench.log.clear()
+    bench.converted.error = None
+    del args
+    gc.collect()
+    assert [ref() for ref in watched] == [None, None, None]
+
+
 def test_tensors_passed_by_name_are_looked_up_at_each_launch(bench):
     kernel = bench.bind()
     names = bench.source.arg_names
@@ -300,6 +334,16 @@ class TestResolve:
         assert (found.path, found.code) == ("original", "empty")
         assert "a_ptr" in found.text
         assert found.kwargs["K"] == 0
+
+
+def test_mocks_warm_up_the_original(bench, caplog):
+    from triton.runtime.jit import MockTensor
+
+    kernel = bench.bind()
+    mocks = [MockTensor("float16") for _ in range(3)]
+    kernel.warmup(*mocks, *operands()[3:], grid=(1,), **TILES)
+    assert bench.ran == ["original"]
+    assert caplog.records == []
 
 
 def test_unknown_dtype_is_refused_by_name(bench):
