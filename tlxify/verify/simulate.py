@@ -19,8 +19,8 @@ from .inputs import draw_cases, edge_cases
 from .loading import Loaded, load
 from .oracle import Reference, SourceFails, reference
 
-#: Findings after which a run is given up: more of the same help nobody.
-ENOUGH = 5
+#: Failing cases after which a run is given up: more of the same help nobody.
+ENOUGH = 4
 
 
 @dataclass(slots=True)
@@ -28,6 +28,8 @@ class Tally:
     """What was run, and how it went."""
 
     cases: int = 0
+    #: Findings, repeated ones included: a case stops at its first.
+    failed: int = 0
     runs: int = 0
     configs: set[int] = field(default_factory=set)
     specialized: int = 0
@@ -42,6 +44,7 @@ class Tally:
 
     def found(self, evidence: Evidence) -> None:
         """Keeps one finding per kind and line."""
+        self.failed += 1
         key = (evidence.code, evidence.line, evidence.text if evidence.code == "dispatch" else "")
         self.findings.setdefault(key, evidence)
 
@@ -179,7 +182,7 @@ def simulate(
     for number, case in enumerate(todo, 1):
         progress(f"simulated: {number}/{len(todo)} {case.name}")
         simulation.run(case)
-        if len(simulation.tally.findings) >= ENOUGH or simulation.tally.source_fails:
+        if simulation.tally.failed >= ENOUGH or simulation.tally.source_fails:
             return simulation.tally
     if drawn and not simulation.tally.findings:
         progress(f"simulated: {drawn} drawn launches")
