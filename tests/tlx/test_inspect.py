@@ -55,6 +55,12 @@ def test_the_innermost_loop_has_its_out_of_line_part():
     assert [i.address for i in loads] == [0x80, 0x90]
 
 
+def test_a_peeled_product_does_not_make_the_outer_loop_hot():
+    peeled = NEST.replace("IADD3 R0, R0, 0x1, RZ", "HGMMA.64x256x16.F32 R24, gdesc[UR8], R24")
+    (body,) = sass.innermost_with(sass.parse(peeled), "HGMMA")
+    assert body[0].address == 0x20
+
+
 def test_straight_code_has_no_loop():
     assert sass.loops(sass.parse(listing("MOV R1, R2", "HGMMA.64x8x16 R0, R1", "EXIT"))) == []
 
@@ -78,13 +84,15 @@ TTGIR = """
         %u = ttg.convert_layout %t : tensor<64x64xf16, #mma1> -> tensor<64x64xf16, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>>
       }
     }
+    %e = ttng.warp_group_dot %p, %q, %r {isAsync = true} : !ttg.memdesc<64x64xf16> -> tensor<64x64xf32, #mma>
+    %v = ttg.convert_layout %e : tensor<64x64xf32, #mma> -> tensor<64x64xf32, #blocked>
   }
 """
 
 
 def test_conversions_in_the_dot_loop():
     found = inspect.dot_loop_conversions(TTGIR)
-    # Not the one of the outer loop, nor the one that only renames registers.
+    # Not those of the outer loop, nor the one that only renames registers.
     assert [line.split(" ")[0] for line in found] == ["%y", "%u"]
     assert inspect.dot_loop_conversions(TTGIR.replace("warp_group_dot", "other")) == ()
 

@@ -120,7 +120,8 @@ def assemble(ptx: str, arch: int) -> AssemblerLog:
 
 
 def dot_loop_conversions(ttgir: str) -> tuple[str, ...]:
-    """The ``ttg.convert_layout`` lines inside innermost loops that hold a warp-group product, in text order.
+    """The ``ttg.convert_layout`` lines inside loops that hold a warp-group product and no loop that does, in text
+    order.
 
     A product's result that becomes the register operand of the next one stays in its registers, so the conversion from
     an accumulator layout to the operand layout of the same accumulator is not listed.
@@ -137,14 +138,13 @@ def dot_loop_conversions(ttgir: str) -> tuple[str, ...]:
         while open_loops and depth <= open_loops[-1][0] and not (opened and open_loops[-1][1] == number):
             spans.append((open_loops.pop()[1], number))
     found: set[int] = set()
-    covered: set[int] = set()
+    inner: list[tuple[int, int]] = []
     # Spans come out innermost first.
     for first, last in spans:
-        inside = range(first, last + 1)
-        dots = {n for n in inside if re.search(r"warp_group_dot\b", lines[n])}
-        if dots - covered:
-            covered |= dots
-            found |= {n for n in inside if "ttg.convert_layout" in lines[n] and not _STAYS.search(lines[n])}
+        dots = any(re.search(r"warp_group_dot\b", line) for line in lines[first : last + 1])
+        if dots and not any(first < start and end < last for start, end in inner):
+            inner.append((first, last))
+            found |= {n for n in range(first, last) if "ttg.convert_layout" in lines[n] and not _STAYS.search(lines[n])}
     return tuple(lines[n].strip() for n in sorted(found))
 
 

@@ -132,12 +132,11 @@ def loops(code: Sequence[Instruction]) -> list[tuple[Instruction, ...]]:
 
 
 def innermost_with(code: Sequence[Instruction], opcode: str) -> list[tuple[Instruction, ...]]:
-    """For each loop nest that executes ``opcode``: the innermost loop that does, by address."""
+    """The loops that execute ``opcode`` and hold no other loop that does, by address."""
     chosen: list[tuple[Instruction, ...]] = []
-    covered: set[int] = set()
     for body in loops(code):
-        wanted = {i.address for i in body if i.opcode == opcode} - covered
-        if wanted:
+        inside = {i.address for i in body}
+        nested = any(inner[0].address in inside for inner in chosen)
+        if not nested and any(i.opcode == opcode for i in body):
             chosen.append(body)
-            covered |= wanted
     return sorted(chosen, key=lambda body: body[0].address)
