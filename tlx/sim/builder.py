@@ -102,7 +102,7 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
     def create_bitcast(self, src: Value, dst_type: Any) -> Value:
         source, target = src.dtype.scalar, dst_type.scalar
         data = src.data
-        if self.lift and source.is_floating() != target.is_floating():
+        if self.lift and _holds_floats(source) != _holds_floats(target):
             self.unlifted.add(here())
         if self.lift and source.is_floating():
             data = data.astype(numpy_dtype(source))
@@ -295,6 +295,11 @@ _ATOMIC: dict[Any, Any] = {
     ir.ATOMIC_OP.XOR: np.bitwise_xor,
     ir.ATOMIC_OP.XCHG: lambda old, new: new,
 }
+
+
+def _holds_floats(dtype: Any) -> bool:
+    """Whether values of the type, or what they point to, are floats."""
+    return bool((dtype.element_ty if dtype.is_ptr() else dtype).is_floating())
 
 
 def _saturated(data: np.ndarray, kind: np.dtype) -> np.ndarray:

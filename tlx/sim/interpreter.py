@@ -118,10 +118,11 @@ class Program:
     """A jit function, interpreted."""
 
     def __init__(self, jit: JITFunction) -> None:
-        self.function: FunctionType = jit.fn
-        fn = self.function
-        source, line = rewrite.source_of(fn)
-        code = rewrite.rewrite(source, line, fn.__code__.co_filename, fn.__name__)
+        fn: FunctionType = jit.fn
+        # Programs are kept as long as their functions, so they must not keep these alive.
+        self.function = weakref.ref(fn)
+        # The text that Triton itself would compile, even if the file has changed since.
+        code = rewrite.rewrite("".join(jit.raw_src), jit.starting_line_number, fn.__code__.co_filename, fn.__name__)
         self.namespace: dict[str, Any] = {}
         found: dict[str, Any] = {}
         exec(code, self.namespace, found)
@@ -136,7 +137,11 @@ class Program:
 
     def refresh(self, epoch: int) -> None:
         """Takes over the module's globals and the enclosing variables as they are now."""
-        fn = self.function
+        if not self.user and self.epoch >= 0:
+            self.epoch = epoch  # Triton's own modules do not change
+            return
+        fn = self.function()
+        assert fn is not None
         names = dict(fn.__globals__)
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
             names[name] = capture(lambda cell=cell: cell.cell_contents)  # type: ignore[misc]

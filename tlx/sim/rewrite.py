@@ -11,7 +11,6 @@ Line numbers are those of the file.
 from __future__ import annotations
 
 import ast
-import inspect
 import textwrap
 from types import CodeType
 from typing import Any
@@ -180,16 +179,3 @@ def rewrite(source: str, first_line: int, file: str, name: str) -> CodeType:
     ast.fix_missing_locations(tree)
     ast.increment_lineno(tree, first_line - 1)
     return compile(tree, file, "exec")
-
-
-def source_of(function: Any) -> tuple[str, int]:
-    """Text and first line of a Python function.
-
-    Raises:
-        SimulationError: there is no source, as for functions made by ``exec``.
-    """
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError):
-        raise SimulationError(f"the source of {function.__name__} is not available") from None
-    return "".join(lines), max(first, 1)

@@ -234,8 +234,12 @@ class _Launch:
             return scalar_tensor(value, tl.int1)
         if isinstance(value, int) and -(2**31) <= value < 2**31:
             return scalar_tensor(value, tl.int32)
-        if isinstance(value, (int, float)):
+        if isinstance(value, int):
             return SEMANTIC.to_tensor(value)
+        if isinstance(value, float):
+            # Triton passes every float as fp32; a lifted run starts from what the kernel receives.
+            received = float(np.float32(value))
+            return tl.tensor(SEMANTIC.builder.get_fp32(received), tl.float32)
         return value
 
     def _descriptor(self, desc: TensorDescriptor) -> Any:
