@@ -164,7 +164,8 @@ class Adapter:
         warps, stages = options.get("num_warps", DEFAULT_WARPS), options.get("num_stages", DEFAULT_STAGES)
         overrides = {name: options[name] for name in OVERRIDES if name in options}
         plan = plan_ring(self._schedule, self._boxes, guard.views, {**named, **overrides}, warps, stages)
-        plan = self._reduced.get(plan, plan)
+        if self._reduced:
+            plan = self._reduced.get(plan, plan)
         if plan.stages < plan.asked:
             self._counters.clamped(f"num_stages={plan.asked} cut to {plan.stages}: shared memory holds no more")
         forwarded = {name: value for name, value in options.items() if name not in REPLACED}

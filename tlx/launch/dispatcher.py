@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tlx.launch import chip, switches
@@ -13,7 +13,7 @@ from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import Fallback
 from tlx.launch.keys import LaunchCache
 from tlx.launch.pointers import is_pointer
-from tlx.launch.prepare import guarded
+from tlx.launch.prepare import Guarded, guarded
 from tlx.launch.schedule import Dispatch, Schedule
 from tlx.launch.stack import Stack, rebuild, take_apart, tuner_over
 from tlx.launch.stats import Counters
@@ -134,7 +134,9 @@ class Dispatcher:
             never = self._examine()
             if never is not None:
                 raise never
-            decided = self._ask_guard(self._adapter.bind(args, kwargs)[0], ())
+            named, _ = self._adapter.bind(args, kwargs)
+            tensors = tuple(name for name, value in named.items() if is_pointer(value))
+            decided = Decision(None, self._ask_guard(named, tensors), tensors)
             follows = callable(grid)
             given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
             named = self.stack.complete(given, _as_config(config) or self._first_config(decided, follows, args, kwargs))
@@ -164,28 +166,27 @@ class Dispatcher:
             named, _ = self._adapter.bind(args, kwargs)
             if chip.tracing(named.values()):
                 raise TRACING.untraced()
-            refusal = chip.refusal([(name, value) for name, value in named.items() if is_pointer(value)])
+            tensors = tuple(name for name, value in named.items() if is_pointer(value))
+            refusal = chip.refusal([(name, named[name]) for name in tensors])
             if refusal is not None:
                 raise refusal
-            found = self._ask_guard(named, kwargs)
+            found = self._ask_guard(named, tensors)
+            by_name = tuple(name for name in tensors if name in kwargs)
             device = chip.current_device()
             processors = 1 if device is None else chip.processors(device)
-            assert found.guard is not None
-            return Decision(None, found.guard.detached(), found.tensors, found.named_tensors, processors)
+            return Decision(None, found.detached(), tensors, by_name, processors)
         except Fallback as refusal:
             return Decision(self._tell(refusal))
 
-    def _ask_guard(self, named: Mapping[str, Any], by_name: Container[str]) -> Decision:
+    def _ask_guard(self, named: Mapping[str, Any], tensors: tuple[str, ...]) -> Guarded:
         """What the guard says to these arguments of the source; its answer still holds the tensors."""
-        tensors = tuple(name for name, value in named.items() if is_pointer(value))
         try:
-            found = guarded(self._guard(**named), named, tensors)
+            return guarded(self._guard(**named), named, tensors)
         except Fallback:
             raise
         except Exception as error:
             # Wrong arguments are for the original to complain about; a fault of the guard must not stop a program.
             raise Fallback("guard-error", f"the guard failed: {type(error).__name__}: {error}") from error
-        return Decision(None, found, tensors, tuple(name for name in tensors if name in by_name))
 
     def _launch_through_stack(
         self, decision: Decision, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any
