@@ -80,11 +80,19 @@ class Commands(click.Group):
         except Exception as error:
             if ctx.params.get("debug"):
                 raise
-            raise ToolError(
-                f"internal error: {type(error).__name__}: {error}\n"
-                f"This is a fault of tlxify {version()}, not of your file. Please report it with the file;\n"
-                "`tlxify --debug …` shows where it happened."
-            ) from error
+            raise ToolError(excuse(error)) from error
+
+
+def excuse(error: Exception) -> str:
+    """What a user is told about an exception that nobody expected."""
+    package = str(getattr(error, "name", "")).partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and package not in ("tlxify", "tlx"):
+        return f"{package} is not installed; `tlxify doctor` says what this environment lacks"
+    return (
+        f"internal error: {type(error).__name__}: {error}\n"
+        f"This is a fault of tlxify {version()}, not of your file. Please report it with the file;\n"
+        "`tlxify --debug …` shows where it happened."
+    )
 
 
 class ToolError(click.ClickException):

@@ -46,7 +46,7 @@ def check_python() -> Check:
 
 def check_converter() -> Check:
     """What converting needs."""
-    missing = [name for name in ("libcst", "click", "rich") if version(name) is None]
+    missing = [name for name in ("black", "click", "libcst", "rich") if version(name) is None]
     if missing:
         return Check("converter", "action", f"{', '.join(missing)} missing", f"pip install {' '.join(missing)}")
     return Check("converter", "ok", f"tlxify {version('tlxify') or 'from a checkout'}, libcst {version('libcst')}")

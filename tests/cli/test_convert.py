@@ -167,3 +167,12 @@ def test_an_internal_error_shows_no_traceback_unless_asked(run, fakes, file):
     assert "Traceback" not in result.output
     debugged = run("--debug", "convert", file)
     assert isinstance(debugged.exception, RecursionError)
+
+
+def test_a_missing_dependency_is_named(run, fakes, file):
+    fakes.outcome = ModuleNotFoundError("No module named 'black'", name="black")
+    result = run("convert", file)
+    assert result.exit_code == 2
+    assert "black is not installed; `tlxify doctor`" in result.stderr
+    fakes.outcome = ModuleNotFoundError("No module named 'tlxify.gone'", name="tlxify.gone")
+    assert "internal error" in run("convert", file).stderr

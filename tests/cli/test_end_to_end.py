@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import json
 import shutil
 from pathlib import Path
@@ -85,11 +86,13 @@ def test_write_adds_lines_only_and_revert_takes_them_away(run, gemm, end):
     original = gemm.read_bytes().replace(b"\n", end)
     gemm.write_bytes(original)
     assert run("convert", gemm, "--verify", "none", "--write").exit_code == 0
-    patched = gemm.read_bytes()
-    added = [line for line in patched.splitlines(keepends=True) if b"tlxify" in line]
-    assert added
-    assert b"".join(line for line in patched.splitlines(keepends=True) if line not in added) == original
-    assert all(line.endswith(end) for line in added)
+    before, after = (data.decode("latin-1").splitlines(keepends=True) for data in (original, gemm.read_bytes()))
+    changes = list(difflib.ndiff(before, after))
+    assert not [line for line in changes if line.startswith("- ")], "no line of the user's is touched"
+    added = [line[2:] for line in changes if line.startswith("+ ")]
+    assert [line for line in added if "tlxify" in line]
+    assert all("tlxify" in line or not line.strip() for line in added), "each added line says whose it is"
+    assert all(line.endswith(end.decode()) for line in added)
     ast.parse(Path("matmul_tlx.py").read_text())
     state = {path.name: path.read_bytes() for path in Path().iterdir()}
     assert run("convert", gemm, "--verify", "none", "--write").exit_code == 0
