@@ -52,8 +52,9 @@ def call(follower: Follower, node: ast.Call) -> Any:
         return _primitive(follower, line, name.removeprefix("tlx."), args, kwargs)
     if isinstance(node.func, ast.Name) and node.func.id in follower.module.functions:
         return follower.inline(follower.module.functions[node.func.id], args, kwargs, line)
+    args = [follower.settled(value, line) for value in args]
+    kwargs = {key: follower.settled(value, line) for key, value in kwargs.items()}
     for value in (*args, *kwargs.values()):
-        follower.settled(value, line)
         if isinstance(value, Buffer | View | Barrier | BarrierArray):
             refuse(line, f"{name or ast.unparse(node.func)} takes shared memory, and what it does there is not known")
     if name is None:

@@ -59,11 +59,14 @@ def check_protocol(
         count += 1
         if progress is not None:
             progress(f"protocol: {world.label}")
+        found: list[Flaw] = []
         try:
-            score, taken = _follow(module, names[0], world, budgets)
+            score, taken = _follow(module, names[0], world, budgets, found)
         except Flawed as flawed:
-            flaw = flawed.flaw
-            flaws.setdefault((flaw.code, flaw.line), (flaw, world.label))
+            found.append(flawed.flaw)
+        if found:
+            for flaw in found:
+                flaws.setdefault((flaw.code, flaw.line), (flaw, world.label))
             flawed_worlds += 1
             if flawed_worlds >= ENOUGH:
                 break
@@ -90,8 +93,8 @@ def _with_flags(module: Module, kernel: str, worlds: Iterable[World]) -> Iterato
         yield replace(world, values={**world.values, **values}) if flags else world
 
 
-def _follow(module: Module, kernel: str, world: World, budgets: bool) -> tuple[Score, int]:
-    """Follows and plays one world: the score and the bytes of shared memory. Raises Flawed."""
+def _follow(module: Module, kernel: str, world: World, budgets: bool, found: list[Flaw]) -> tuple[Score, int]:
+    """Follows and plays one world: the score and the bytes of shared memory. Raises Flawed, after adding to `found`."""
     follower = Follower(module, world)
     try:
         trace = follower.run(kernel)
@@ -101,6 +104,7 @@ def _follow(module: Module, kernel: str, world: World, budgets: bool) -> tuple[S
         raise Flawed(misuse.code, misuse.line, misuse.text) from None
     except RecursionError:
         raise Flawed("not-proved", module.functions[kernel].lineno, "the text nests too deep to follow") from None
+    found += follower.flaws
     shared = 0
     if budgets:
         shared = check_shared_memory(follower.buffers, follower.barriers)

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from .flaw import Flaw
 from .module import Module
 from .values import DTYPES, Barrier, BarrierArray, Buffer, DType, InFlight, Misuse, Unknown, View, refuse
 from .world import World
@@ -60,6 +61,8 @@ class Expressions:
         self.module = module
         self.world = world
         self.names: dict[str, object] = {}
+        #: What is wrong at one place of the text, whatever the schedule.
+        self.flaws: list[Flaw] = []
 
     def call(self, node: ast.Call) -> Any:
         """The value of a call."""
@@ -94,17 +97,17 @@ class Expressions:
         return Unknown(name)
 
     def settled(self, value: object, line: int) -> object:
-        """`value`, unless reading it now would read a dot that is still in flight."""
+        """`value`; a dot that is still in flight is noted as a flaw, for it is read here."""
         if isinstance(value, InFlight):
-            raise Misuse(
-                "result-before-retire", line, "the result of a dot is read before async_dot_wait returned it retired"
-            )
+            text = "the result of a dot is read before async_dot_wait returned it retired"
+            self.flaws.append(Flaw("result-before-retire", line, text))
+            return Unknown.of("in flight", value.newest)
         return value
 
     def binary(self, line: int, op: ast.operator, left: object, right: object) -> Any:
         """left op right."""
         symbol, compute = _BINARY[type(op)]
-        self.settled(left, line), self.settled(right, line)
+        left, right = self.settled(left, line), self.settled(right, line)
         if isinstance(left, _PLAIN) and isinstance(right, _PLAIN):
             try:
                 return _truncated(symbol, left, right) if symbol in ("//", "%") else compute(left, right)
@@ -114,7 +117,7 @@ class Expressions:
 
     def unary(self, line: int, op: ast.unaryop, operand: object) -> Any:
         """op operand."""
-        self.settled(operand, line)
+        operand = self.settled(operand, line)
         if isinstance(op, ast.Not):
             if isinstance(operand, Unknown):
                 return _negation(operand)
@@ -168,7 +171,7 @@ class Expressions:
 
     def subscript(self, node: ast.Subscript, value: object, index: ast.expr) -> Any:
         """`ring[slot]`, `barriers[slot]`, an item of a tuple, or an index into a tensor."""
-        self.settled(value, node.lineno)
+        value = self.settled(value, node.lineno)
         if isinstance(value, Buffer | BarrierArray):
             return self.slot(value, self.value(index), node.lineno)
         if isinstance(value, tuple) and isinstance(key := self.value(index), int) and -len(value) <= key < len(value):

@@ -159,8 +159,10 @@ class Follower(Expressions):
             yield from range(*bounds)
             return
         loop = Unknown.of("range", *bounds)
+        start, step = (0, 1) if len(bounds) == 1 else (bounds[0], bounds[2] if len(bounds) == 3 else 1)
         for trip in range(loop.choice(self.world.seed, 5)):
-            yield Unknown.of(loop, "trip", trip)
+            known = isinstance(start, int) and isinstance(step, int)
+            yield start + trip * step if known else Unknown.of(loop, "trip", trip)
 
     def region(self, node: ast.With, call: ast.Call, body: list[ast.stmt]) -> None:
         """Follows `with tlx.async_tasks():` and its tasks."""

@@ -66,6 +66,8 @@ class _Meeting:
 
     generation: int = 0
     threads: int = 0
+    #: Threads that it counts up to, as the first to come said.
+    counts: int = 0
     clock: Clock = field(default_factory=dict)
     past: list[Clock] = field(default_factory=list)
 
@@ -242,7 +244,7 @@ class _Game:
                     "too-few-warps", line, "async_dot needs a task of four warps or a multiple", player.agent.line
                 )
         verb = {"dot": "the dot that reads", "store": "the TMA store of", "copy": "the copy into"}[queue]
-        uses = [Use(view, writes, line, f"{verb} {view.label}", None) for view in views]
+        uses = [Use(view, writes, line, f"{verb} {view.label}", None, True) for view in views]
         for use in uses:
             self.memory.use(player.clock, use)
         if queue == "copy":
@@ -259,6 +261,10 @@ class _Game:
             join(player.clock, meeting.past[player.meeting])
             player.meeting = None
             return True
+        if meeting.threads and meeting.counts != event.threads:
+            text = f"named barrier {event.number} counts {event.threads} threads here and {meeting.counts} elsewhere"
+            raise Flawed("named-barrier-count", event.line, text)
+        meeting.counts = event.threads
         meeting.threads += 32 * player.agent.warps
         join(meeting.clock, player.clock)
         generation = meeting.generation

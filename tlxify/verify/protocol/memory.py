@@ -29,6 +29,8 @@ class Use:
     line: int
     what: str
     end: tuple[Hashable, int] | None
+    #: It goes on after its statement, until the task waits for it.
+    retired_by_wait: bool = False
 
 
 @dataclass(slots=True)
@@ -47,12 +49,11 @@ class Memory:
             filled |= old.writes
             if not (old.writes or new.writes):
                 continue
-            if old.end is None:
-                text = f"{new.what} may come while {old.what} still runs: no wait has retired it"
-                raise Flawed("release-before-retire" if new.writes else "race", new.line, text, old.line)
-            if clock.get(old.end[0], 0) < old.end[1]:
-                text = f"{new.what} may come while {old.what} still runs: it need not be over by then"
-                raise Flawed("race", new.line, text, old.line)
+            if old.end is None or clock.get(old.end[0], 0) < old.end[1]:
+                early = old.retired_by_wait and new.writes and not old.writes
+                ended = "no wait has retired it" if old.end is None else "it need not be over by then"
+                text = f"{new.what} may come while {old.what} still runs: {ended}"
+                raise Flawed("release-before-retire" if early else "race", new.line, text, old.line)
         if not filled and not new.writes:
             raise Flawed("read-before-fill", new.line, f"{new.what}: nothing was ever written there")
         if new.writes:
