@@ -146,6 +146,29 @@ def test_layouts_through_control_flow():
     assert "ttg.convert_layout" not in body
 
 
+@triton.jit
+def sum_or_row(block, row, n):
+    if n > 3:
+        return tl.sum(block, 1), n
+    else:  # noqa: RET505
+        return row, n + 1
+
+
+@tlx.jit
+def choices(x, y, n):
+    offsets = tl.arange(0, 64)
+    block = tl.load(x + offsets[:, None] * 64 + offsets[None, :]).to(tl.float32)
+    row = tl.load(y + offsets)
+    total, count = sum_or_row(block, row, n)
+    tl.store(y + offsets, total + count)
+    tl.store(y + offsets, tl.max(block, 0) if n > 5 else total)
+    tl.store(y + offsets, row if n is None else total)
+
+
+def test_values_that_depend_on_a_run_time_choice():
+    assert "scf.if" in tlx.compile(choices, {**POINTERS, "n": "i32"}).asm["ttgir"]
+
+
 @tlx.jit
 def dot_loop(a, b, c, K, BLOCK: tl.constexpr, DEPTH: tl.constexpr):
     rows = tl.arange(0, BLOCK)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -42,6 +42,9 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
         self.semantic: Any = TLXSemantic(self.builder, task)
         #: statement list being generated (by identity) → layouts in which its variables must end
         self.endings: dict[int, dict[str, Any]] = {}
+        #: expression being generated (by identity) → what to do with its value
+        self.outcomes: dict[int, Callable[[Any], Any]] = {}
+        self.many_returns = False
         #: blocks of the enclosing task that the current one may not use
         self.out_of_reach: frozenset[str] = frozenset()
 
@@ -135,6 +138,52 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
         """Stock; a branch that returns cannot be rehearsed, so what both leave behind ends as it entered."""
         with self._settled([node.body, node.orelse]):
             super().visit_if_top_level(cond, node)
+
+    def visit(self, node: ast.AST) -> Any:
+        """Stock, then the conversion this expression has to end with."""
+        value = super().visit(node)
+        outcome = self.outcomes.get(id(node))
+        return value if outcome is None else outcome(value)
+
+    @contextmanager
+    def _outcome(self, nodes: list[ast.expr], convert: Callable[[Any], Any]) -> Iterator[None]:
+        self.outcomes.update({id(node): convert for node in nodes})
+        try:
+            yield
+        finally:
+            for node in nodes:
+                del self.outcomes[id(node)]
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        """Stock; the arms of a run-time choice end in one layout."""
+        arms = [node.body, node.orelse]
+        with self._rehearsal():
+            # A constexpr condition must leave the other arm unseen: it need not even compile.
+            dynamic = isinstance(self.visit(node.test), code_generator.tensor)
+            layouts = [value.type.layout for value in map(self.visit, arms) if _is_block(value)] if dynamic else []
+        if len(layouts) < 2:
+            return super().visit_IfExp(node)
+        meet = preferred(*layouts)
+        with self._outcome(arms, lambda value: self.semantic.to_layout(value, meet)):
+            return super().visit_IfExp(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        """Stock."""
+        self.many_returns = sum(isinstance(inner, ast.Return) for inner in ast.walk(node)) > 1
+        super().visit_FunctionDef(node)
+
+    def visit_Return(self, node: ast.Return) -> None:
+        """Stock; several returns of one function end in one layout."""
+        if node.value is None or not self.many_returns:
+            super().visit_Return(node)
+            return
+        with self._outcome([node.value], self._in_default):
+            super().visit_Return(node)
+
+    def _in_default(self, value: Any) -> Any:
+        if isinstance(value, code_generator.language.tuple):
+            return code_generator._apply_to_tuple_values(value, self._in_default)
+        return self.semantic.to_default(value) if _is_block(value) else value
 
     # ---- tasks ------------------------------------------------------------------------------------------------------
 
