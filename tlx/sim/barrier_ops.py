@@ -77,10 +77,10 @@ class BarrierOps:
         if target < bar.known_over(agent):
             agent.free_waits[bar.lane] = (bar, site)
         if bar.phase > target + 1:
-            cta.phase_lag(bar, target, parity, site)
+            cta.report_overrun(bar, target, parity, site)
         cta.scheduler.wait(lambda: bar.passes(parity), f"{bar.name}, phase of parity {parity}", site)
         if bar.phase > target + 1:
-            cta.phase_lag(bar, target, parity, site)
+            cta.report_overrun(bar, target, parity, site)
         agent.learn(*bar.over)
 
     def mbarrier_arrive(self, bar: Any, count: int, pred: Any = None) -> None:

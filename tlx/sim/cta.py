@@ -222,10 +222,12 @@ class Cta:
                     what = f"{agent.name} ends with {queue.issued - queue.retired} {name} it has not waited for"
                     self.findings.add(LeftoverState, what, queue.last_site, None, (agent.name,))
 
-    def phase_lag(self, bar: MBarrier, target: int, parity: int, site: Site) -> None:
-        """Reports a waiter that cannot tell the phase it wants from a later one."""
-        what = (
-            f"the wait on {bar.name} for parity {parity} means phase {target}, "
-            f"but {bar.phase - target - 1} later ones may already be over"
-        )
-        self.found(PhaseLag, what, site=site, other=bar.last_expect, barriers=(bar.describe(),))
+    def report_overrun(self, bar: MBarrier, target: int, parity: int, site: Site) -> None:
+        """Reports a waiter whose barrier may already be past the phase after the one it wants."""
+        ahead = bar.phase - target - 1
+        kind: type[Finding] = PhaseLag
+        what = f"the wait on {bar.name} for parity {parity} means phase {target}, but {ahead} later may be over as well"
+        if target < bar.known_over(self.agent):
+            kind = WrongPhase
+            what = f"the wait on {bar.name} for parity {parity} asks for a phase that was over before it could begin"
+        self.found(kind, what, site=site, other=bar.last_expect, barriers=(bar.describe(),))
