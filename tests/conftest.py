@@ -49,3 +49,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     if config.cache is not None:
         os.environ.setdefault("TRITON_CACHE_DIR", str(config.cache.mkdir("triton")))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--update-golden` rewrites expected outputs instead of comparing with them."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite golden files with what the code does now")

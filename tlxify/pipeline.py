@@ -102,9 +102,10 @@ def _refused(kernel: Kernel, diagnostic: Diagnostic) -> KernelOutcome:
 
 
 def _written_by_user(source: SourceFile) -> SourceFile:
-    if blocks.is_generated(source.text):
+    text = blocks.without_generated(source.text)
+    if blocks.is_generated(text):
         raise Decline("TLX108", None, name=source.path)
-    return SourceFile(source.path, blocks.without_generated(source.text))
+    return SourceFile(source.path, text)
 
 
 def _chosen(module: Module, names: tuple[str, ...] | None) -> tuple[Kernel, ...]:

@@ -172,6 +172,13 @@ class Persistence:
     tile: str
 
 
+def decoded(persistence: Persistence, axis: int) -> str:
+    """Program id `axis` of the source, out of the tile index: x runs fastest, as the hardware numbers blocks."""
+    before = " * ".join(persistence.extents[:axis])
+    text = persistence.tile if not before else f"{persistence.tile} // {before if axis == 1 else f'({before})'}"
+    return text if axis == persistence.rank - 1 else f"{text} % {persistence.extents[axis]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The whole conversion of one kernel."""

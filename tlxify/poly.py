@@ -8,7 +8,7 @@ Sizes and strides are exact integers here: a source that overflows its own 32-bi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
 
@@ -23,6 +23,9 @@ class Symbol:
     constexpr: bool = False
     #: The number of finished trips of a loop (0 on the first).
     trip: bool = False
+    #: For a pure function of scalars: how it is written, with `{}` for each operand, and the operands.
+    template: str = field(default="", compare=False)
+    operands: tuple[Poly, ...] = field(default=(), compare=False, repr=False)
 
 
 Monomial = tuple[Symbol, ...]

@@ -93,7 +93,8 @@ def _dimension(axis: int, term: Term, bounds: list[Bound] | None, rest: Poly, na
             raise Decline("TLX207", span, what="extent", name=name, why=f"it is `{term.modulus}`")
         return Dimension(term.stride, term.offset, axis, term.modulus, wrapped=True), rest
     if term.stride == ONE and bounds:
-        moving = Poly.build((m, c) for m, c in bounds[0].index.terms if not all(s.launch for s in m))
+        own = {m for m, _ in rest.terms}
+        moving = Poly.build((m, c) for m, c in bounds[0].index.terms if m in own and not all(s.launch for s in m))
         fixed = Poly.build((m, c) for m, c in rest.terms if all(s.launch for s in m))
         coordinate, rest = moving + fixed, rest - moving - fixed
     else:

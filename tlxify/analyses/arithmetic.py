@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tlxify.analyses.axes import AxisTable
-from tlxify.analyses.values import MISSING, Bound, Term, Value, number, pure, text_of
+from tlxify.analyses.values import MISSING, Bound, Term, Value, number, pure
 from tlxify.poly import ONE, ZERO, Poly
 
 _FOLD: Mapping[type[ast.operator], Callable[[int, int], int]] = {
@@ -88,14 +88,14 @@ class Arithmetic:
                 return number(_FOLD[type(op)](a, b))
             except (ArithmeticError, ValueError):
                 pass
-        return pure(f"({text_of(left)} {_SIGNS[type(op)]} {text_of(right)})", left, right)
+        return pure(f"({{}} {_SIGNS[type(op)]} {{}})", left, right)
 
     def compare(self, op: ast.cmpop, left: Value, right: Value) -> Value:
         """`left op right`: a bound where it says that a position lies below a scalar."""
         axes = self.axes.broadcast(left.axes, right.axes)
         loads = left.loads | right.loads
         if not axes:
-            return pure(f"({text_of(left)} {_SIGNS[type(op)]} {text_of(right)})", left, right)
+            return pure(f"({{}} {_SIGNS[type(op)]} {{}})", left, right)
         if isinstance(op, ast.Gt | ast.GtE):
             left, right, op = right, left, ast.Lt() if isinstance(op, ast.Gt) else ast.LtE()
         if isinstance(op, ast.Lt | ast.LtE) and left.affine and right.affine:
@@ -113,12 +113,12 @@ class Arithmetic:
             return Value(poly=None if operand.poly is None else -operand.poly, literal=-operand.literal)
         return self.binary(ast.Sub(), number(0), operand)
 
-    def pointwise(self, *operands: Value, name: str = "", scalar_name: str | None = None) -> Value:
+    def pointwise(self, *operands: Value, name: str = "") -> Value:
         """Any function applied position by position."""
         axes = self.axes.broadcast(*(operand.axes for operand in operands))
         loads = frozenset[int]().union(*(operand.loads for operand in operands))
         if not axes:
-            return pure(scalar_name or f"{name}({', '.join(map(text_of, operands))})", *operands)
+            return pure(f"{name}({', '.join('{}' for _ in operands)})", *operands)
         return Value(axes=axes, loads=loads)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tlxify.analyses import functions as table
 from tlxify.analyses.events import DotEvent, LoadEvent, StoreEvent
-from tlxify.analyses.values import MISSING, Origin, Term, Value, literal, number, pure, text_of
+from tlxify.analyses.values import MISSING, Origin, Term, Value, literal, number, pure
 from tlxify.diagnostics import Decline
 from tlxify.facts import Creator
 from tlxify.poly import ONE, Poly, Symbol
@@ -172,7 +172,7 @@ class Calls:
         if isinstance(dtype, ast.Name) and target.poly is not None and target.poly.constexpr:
             self.events.casts.setdefault(dtype.id, span)
         if value.scalar:
-            return pure(f"{text_of(value)}.to({ast.unparse(dtype) if dtype else ''})", value) if not value.loads else value
+            return pure(f"{{}}.to({ast.unparse(dtype) if dtype else ''})", value) if not value.loads else value
         return replace(self.used(value, span).data(value.axes), why=value.why)
 
     # ---- shapes
@@ -321,8 +321,7 @@ class Calls:
         a, b = (v.poly.constant if v.poly is not None else None for v in (left, right))
         if a is not None and b:
             return number(-(-a // b))
-        plain = lambda v: v.poly.text() if v.poly is not None else text_of(v)  # noqa: E731
-        return pure(f"cdiv({plain(left)}, {plain(right)})", left, right)
+        return pure("cdiv({}, {})", left, right)
 
     _tl_cdiv = _cdiv
 
@@ -349,8 +348,8 @@ class Calls:
         address_node = arguments.get(0, "pointer")
         assert address_node is not None
         place = self.interpreter.place(node)
-        target, self.interpreter.target = self.interpreter.target, None
-        direct = target if self.interpreter.statement.line == Span.of(node).line or target else None
+        named = self.interpreter.named
+        direct = named[1] if named is not None and named[0] is node else None
         address = self.interpreter.expression(address_node)
         mask_node, other_node = arguments.get(1, "mask"), arguments.get(2, "other")
         mask = self.interpreter.expression(mask_node) if mask_node is not None else None

@@ -14,7 +14,7 @@ from tlxify.analyses.arithmetic import Arithmetic
 from tlxify.analyses.axes import AxisTable
 from tlxify.analyses.calls import Calls
 from tlxify.analyses.events import Events, Place
-from tlxify.analyses.values import MISSING, Value, literal, number, pure
+from tlxify.analyses.values import MISSING, Value, literal, number
 from tlxify.diagnostics import Decline
 from tlxify.facts import LoopFact
 from tlxify.model import Kernel, Module
@@ -35,7 +35,8 @@ class Interpreter:
         self.scope: Scope = {}
         self.calls = Calls(self)
         self.statement = Span(1, 0, 1, 0)
-        self.target: str | None = None
+        #: The expression that is being assigned, and the name it goes to.
+        self.named: tuple[ast.expr, str] | None = None
         self.loops: tuple[Span, ...] = ()
         self.branches: tuple[Span, ...] = ()
         self.helpers: tuple[str, ...] = ()
@@ -59,20 +60,18 @@ class Interpreter:
         """Interprets one statement. Raises Decline TLX104 for a construct it does not know."""
         match statement:
             case ast.Assign(targets=targets, value=value):
-                self.target = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
+                self.named = (value, targets[0].id) if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
                 result = self.expression(value)
                 for target in targets:
                     self.bind(target, result)
             case ast.AnnAssign(target=target, value=value):
                 if value is not None:
-                    self.target = target.id if isinstance(target, ast.Name) else None
+                    self.named = (value, target.id) if isinstance(target, ast.Name) else None
                     self.bind(target, self.expression(value))
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-                self.target = None
                 left = self.expression(ast.copy_location(ast.Name(name, ast.Load()), target))
                 self.bind(target, self.calls.use_binary(op, left, self.expression(value), Span.of(statement)))
             case ast.Expr(value=value):
-                self.target = None
                 self.expression(value)
             case ast.Return(value=value):
                 self._return(statement, value)
@@ -132,8 +131,8 @@ class Interpreter:
         defaults += [*function.args.defaults, *function.args.kw_defaults]  # type: ignore[list-item]
         scope: Scope = dict(zip((p.arg for p in parameters), arguments, strict=False))
         scope.update(keywords)
-        saved = (self.scope, self._returned, self.target)
-        self.scope, self._returned, self.target = scope, [], None
+        saved = (self.scope, self._returned, self.named)
+        self.scope, self._returned, self.named = scope, [], None
         self.helpers = (*self.helpers, function.name)
         try:
             for parameter, default in zip(parameters, defaults, strict=True):
@@ -145,7 +144,7 @@ class Interpreter:
             results = self._returned
         finally:
             self.helpers = self.helpers[:-1]
-            self.scope, self._returned, self.target = saved
+            self.scope, self._returned, self.named = saved
         if not results:
             return literal(None)
         result = results[0]
@@ -184,9 +183,7 @@ class Interpreter:
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
             return Value(items=tuple(self.join(a, b, span) for a, b in zip(first.items, second.items, strict=True)))
         if first.scalar and second.scalar:
-            return replace(pure(f"either@{span.line}:{span.column}", Value(literal=None)), loads=loads) if not loads else Value(
-                poly=Poly.of(Symbol(f"either@{span.line}:{span.column}")), loads=loads
-            )
+            return Value(poly=Poly.of(Symbol(f"either@{span.line}:{span.column}")), loads=loads)
         if len(first.axes) == len(second.axes):
             axes = self.axes.broadcast(first.axes, second.axes)
             if first.affine and first.poly == second.poly and first.terms == second.terms:
@@ -207,9 +204,9 @@ class Interpreter:
         if variable is None:
             raise Decline("TLX104", Span.of(statement.target), what="a loop over several names")
         fact = LoopFact(span, bounds.kind, variable, start, stop, step, trip, bounds.text)
-        counter = number(start + step * Poly.of(trip)) if start is not None and step is not None else pure(f"{variable}@{span.line}")
-        if start is None or step is None:
-            counter = Value(poly=Poly.of(Symbol(f"{variable}@{span.line}")))
+        counter = Value(poly=Poly.of(Symbol(f"{variable}@{span.line}")))
+        if start is not None and step is not None:
+            counter = number(start + step * Poly.of(trip))
         self._repeat(statement.body, fact, {variable: counter})
         if statement.orelse:
             raise Decline("TLX104", Span.of(statement.orelse[0]), what="`else` of a loop")

@@ -107,15 +107,21 @@ def literal(value: object) -> Value:
     return Value(literal=value)
 
 
-def pure(name: str, *operands: Value) -> Value:
-    """A scalar that is a pure function of scalars: known when they are, equal when they are."""
+def pure(template: str, *operands: Value) -> Value:
+    """A scalar that is a pure function of scalars: known when they are, equal when they are.
+
+    `template` has `{}` for each operand, as in "({} // {})".
+    """
     symbols = [symbol for operand in operands if operand.poly is not None for symbol in operand.poly.symbols]
     known = all(operand.poly is not None or operand.literal is not MISSING for operand in operands)
     loads = frozenset[int]().union(*(operand.loads for operand in operands))
+    polys = tuple(operand.poly for operand in operands if operand.poly is not None)
     symbol = Symbol(
-        name,
+        template.format(*map(text_of, operands)),
         launch=known and not loads and all(s.launch for s in symbols),
         constexpr=known and not loads and all(s.constexpr for s in symbols),
+        template=template if len(polys) == len(operands) else "",
+        operands=polys,
     )
     return Value(poly=Poly.of(symbol), loads=loads)
 

@@ -74,10 +74,10 @@ def _dot(dot: DotStep, views: dict[str, str]) -> str:
 
 def _release(plan: Plan) -> list[str]:
     ring, accumulator = plan.ring, plan.ring.dots[-1].accumulator
-    what = "The dot just issued stays" if ring.in_flight == 1 else "The dots just issued stay"
-    before = "the one before it has" if ring.in_flight == 1 else "those of the trip before have"
+    one = "The dot just issued stays in flight; the one before it has retired, so its slot is free."
+    more = "The dots just issued stay in flight; those of the trip before have retired, so their slot is free."
     return [
-        f"# {what} in flight; {before} retired, so its slot is free.",
+        f"# {one if ring.in_flight == 1 else more}",
         f"{accumulator} = tlx.async_dot_wait({ring.in_flight}, {accumulator})",
         f"if {ring.variable} > {ring.start}:",
         f"    tlx.barrier_arrive({ring.empty}[({counter(plan)} - 1) % {plan.name('STAGES')}])",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from tlxify.model import Kernel, walk
-from tlxify.plan import Buffer, Plan
+from tlxify.plan import Buffer, Plan, decoded
 from tlxify.rewrites import consumer, producer
 from tlxify.rewrites.comments import comment_lines, comments_in, with_leading
 from tlxify.rewrites.function import parse_function
@@ -23,8 +23,9 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> tuple[str, tuple[st
     kept = plan.task("producer").keeps | plan.task("consumer").keeps
     fills, uses = producer.fills(plan, tl), consumer.replacements(plan, views)
     dropped = frozenset(node.span for node in walk(kernel.body)) - kept - set(fills) - set(uses)
+    counters = {plan.ring.loop: plan.ring.variable}
     feeding = Role(
-        text, plan.task("producer").keeps, fills, _program_ids(plan), at_loop_end=producer.at_loop_end(plan), adopts=dropped
+        text, plan.task("producer").keeps, fills, _program_ids(plan), at_loop_end=producer.at_loop_end(plan), counters=counters, adopts=dropped
     )
     finishing = Role(
         text,
@@ -33,6 +34,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> tuple[str, tuple[st
         {**_program_ids(plan), **_rows(plan, tl)},
         at_loop_end=consumer.at_loop_end(plan),
         after_loop=consumer.after_loop(plan),
+        counters=counters,
         notes={span: f"# {note}" for span, note in plan.notes},
         # The producer shows what is said about an operand's load; the consumer need not say it again.
         silent=frozenset(buffer.statement for buffer in plan.ring.buffers) - {dot.statement for dot in plan.ring.dots},
@@ -120,13 +122,7 @@ def _program_ids(plan: Plan) -> dict[Span, str]:
     held = plan.persistence
     if held is None:
         return {}
-    replacements: dict[Span, str] = {}
-    for span, axis in plan.program_ids:
-        before = " * ".join(held.extents[:axis])
-        text = held.tile if not before else f"{held.tile} // {before if axis == 1 else f'({before})'}"
-        if axis < held.rank - 1:
-            text += f" % {held.extents[axis]}"
-        replacements[span] = text
+    replacements = {span: decoded(held, axis) for span, axis in plan.program_ids}
     for span, axis in plan.num_programs:
         replacements[span] = held.extents[axis] if axis < held.rank else "1"
     return replacements
@@ -149,7 +145,8 @@ def _rings(plan: Plan, tl: str) -> str:
     own = [b.name for b in ring.buffers if b.split is not None and split is not None]
     lines.append(f"# Rings of {stages} slots, filled by the producer and freed by the consumers.")
     if own and shared:
-        lines.append(f"# {' and '.join(own)}: one tile of {split.rows if split else ''} rows per consumer group; {' and '.join(shared)}: one tile for all.")
+        rows = split.rows if split else ""
+        lines.append(f"# {_listed(own)}: one tile of {rows} rows per consumer group; {_listed(shared)}: one tile for all.")
     if split is not None:
         lines.append(f"{split.rows}: {tl}.constexpr = {split.length} // {plan.name('CONSUMERS')}")
     for buffer in ring.buffers:
@@ -170,10 +167,15 @@ def _rings(plan: Plan, tl: str) -> str:
     return "\n".join(lines)
 
 
+def _listed(names: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
 def _tasks(plan: Plan, feeding: list[cst.BaseStatement], finishing: list[cst.BaseStatement], tl: str) -> cst.BaseStatement:
     """`with tlx.async_tasks():` around both roles."""
     ring = plan.ring
-    tiles = " and ".join(b.name.removesuffix("_ring") for b in ring.buffers)
+    tiles = _listed([b.name.removesuffix("_ring") for b in ring.buffers])
     produce = _task(
         '"default"',
         f"# Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of {tiles}.",

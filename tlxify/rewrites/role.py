@@ -34,6 +34,8 @@ class Role:
     #: Generated code at the end of a loop's body, and behind the loop.
     at_loop_end: Mapping[Span, str] = field(default_factory=dict)
     after_loop: Mapping[Span, str] = field(default_factory=dict)
+    #: Loops whose counter has another name here.
+    counters: Mapping[Span, str] = field(default_factory=dict)
     #: Comments to put above a kept statement.
     notes: Mapping[Span, str] = field(default_factory=dict)
     #: Statements that no role keeps, whose comments this one takes over.
@@ -96,6 +98,8 @@ class Role:
         self._pending = before
         inner += statements(self.at_loop_end.get(span, ""))
         head = self._head(node).with_changes(body=block.with_changes(body=inner))
+        if span in self.counters and isinstance(head, cst.For):
+            head = head.with_changes(target=cst.Name(self.counters[span]))
         return [self._noted(head, span), *statements(self.after_loop.get(span, ""))]
 
     def _head(self, node: cst.For | cst.While) -> cst.For | cst.While:

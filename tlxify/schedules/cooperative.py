@@ -25,11 +25,13 @@ from tlxify.plan import (
     Stored,
     Task,
     View,
+    decoded,
 )
 from tlxify.schedules import requirements
 from tlxify.schedules.naming import Names, stem
 from tlxify.schedules.slicing import Reads, keep
 from tlxify.schedules.writing import write_for_guard, write_in_scope
+from tlxify.poly import Poly, Symbol
 from tlxify.source import Span
 from tlxify.targets import Target
 
@@ -69,6 +71,8 @@ class _Planner:
     ) -> None:
         self.facts, self.parameters, self.names, self.target = facts, parameters, names, target
         self.loop, self.feeds = loop, feeds
+        # A loop that does not need its counter may call it `_`; here it is read.
+        self.variable = names.fresh("k") if loop.variable is not None and not loop.variable.strip("_") else loop.variable or ""
         self.persistence = self._persistence() if persistent else None
         self.split = self._split()
 
@@ -152,8 +156,9 @@ class _Planner:
         split_axis = next((self.facts.axis(n).id for n in (d.a.axes[0] for d in self.facts.dots) if n is not None), None) if self.split else None
         split = next((i for i, d in enumerate(tile) if d.axis == split_axis), None)
         texts, reads = [], set[str]()
+        scope = self._scope(load)
         for dimension in access.dimensions:
-            written = write_in_scope(dimension.coordinate, load.scope)
+            written = write_in_scope(dimension.coordinate, scope)
             if written is None:
                 raise Decline("TLX201", load.span, name=access.pointer, why=f"no name holds its coordinate `{dimension.coordinate}`")
             text = written.text
@@ -165,6 +170,18 @@ class _Planner:
         view = self._view(access, load)
         name = self.names.fresh(f"{load.target or stem(access.pointer)}_ring")
         return Buffer(name, view, (lengths[0], lengths[1]), split, tuple(texts), frozenset(reads), load.span, load.statement)
+
+    def _scope(self, load: Load) -> tuple[tuple[str, Poly], ...]:
+        """What coordinates may be written with: program ids as they are decoded, then names, the latest last."""
+        calls = []
+        for axis in dict.fromkeys(axis for _, axis, _ in self.facts.program_ids if axis is not None):
+            text = decoded(self.persistence, axis) if self.persistence is not None else f"tl.program_id({axis})"
+            calls.append((text, Poly.of(Symbol(f"tl.program_id({axis})"))))
+        if self.persistence is not None:
+            held = self.persistence.extents
+            calls += [(name, Poly.of(Symbol(f"tl.num_programs({axis})"))) for axis, name in enumerate(held)]
+        names = ((self.variable if name == self.loop.variable else name, value) for name, value in load.scope)
+        return (*calls, *names)
 
     def _rows_and_depth(self, lengths: list[str], feed: _Feed) -> tuple[str, str]:
         transposed = feed.side.how is Operand.TRANSPOSED
@@ -210,7 +227,6 @@ class _Planner:
 
     def _ring(self, buffers: tuple[Buffer, ...], dots: tuple[DotStep, ...]) -> Ring:
         loop = self.loop
-        assert loop.variable is not None
         nested = len(self.facts.dots[0].loops) > 1
         running = self.persistence is not None or nested
         start, stop, step = loop.text
@@ -222,7 +238,7 @@ class _Planner:
             dots=dots,
             full=self.names.fresh("full"),
             empty=self.names.fresh("empty"),
-            variable=loop.variable,
+            variable=self.variable,
             start=start,
             stop=stop,
             counted_by_loop=not running and start == "0" and step == "1",

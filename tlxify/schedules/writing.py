@@ -17,8 +17,11 @@ class Written:
     reads: frozenset[str]
 
 
-def write_in_scope(poly: Poly, scope: tuple[tuple[str, Poly], ...]) -> Written | None:
-    """`poly` as an expression over names in scope, latest first; None if some part of it has no name."""
+def write_in_scope(poly: Poly, scope: tuple[tuple[str, Poly], ...], depth: int = 0) -> Written | None:
+    """`poly` as an expression over names in scope, latest first; what has no name is written out as in the source.
+
+    A scope entry may also be an expression, as `tile % GRID_0` for a program id. None if some part cannot be written.
+    """
     names = tuple(reversed(scope))
     if poly.constant is not None:
         return Written(str(poly.constant), frozenset())
@@ -26,7 +29,7 @@ def write_in_scope(poly: Poly, scope: tuple[tuple[str, Poly], ...]) -> Written |
     reads: set[str] = set()
     rest = poly
     while any(not s.launch for s in rest.symbols):
-        best = _largest_part(rest, names)
+        best = _largest_part(rest, names) or _written_out(rest, scope, depth)
         if best is None:
             return None
         text, used, rest = best
@@ -62,11 +65,49 @@ def _largest_part(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str,
             if quotient.constant == 1:
                 text = name
             elif quotient.constant == -1:
-                text = f"-{name}"
+                text = f"-{_factor(name)}"
             else:
-                text = f"-{name} * {factor[0][1:]}" if factor[0].startswith("-") else f"{name} * {factor[0]}"
-            best = (len(rest.terms), text, {name} | factor[1], rest)
+                sign, times = ("-", factor[0][1:]) if factor[0].startswith("-") else ("", factor[0])
+                text = f"{sign}{_factor(name)} * {_factor(times)}"
+            best = (len(rest.terms), text, set(_IDENTIFIERS.findall(name)) | factor[1], rest)
     return best[1:] if best is not None else None
+
+
+_IDENTIFIERS = re.compile(r"[A-Za-z_]\w*")
+
+
+def _factor(text: str) -> str:
+    """`text` as a factor of a product."""
+    plain = text.isidentifier() or text.isdigit() or (text.startswith("(") and text.endswith(")") and text.count("(") == 1)
+    call = re.fullmatch(r"[\w.]+\([^()]*\)", text) is not None
+    products = " + " not in text and " - " not in text and "%" not in text and "/" not in text
+    return text if plain or call or products else f"({text})"
+
+
+def _written_out(poly: Poly, scope: tuple[tuple[str, Poly], ...], depth: int) -> tuple[str, set[str], Poly] | None:
+    """The first monomial with its unnamed scalars written as the source computes them."""
+    if depth > 6:
+        return None
+    term = next(term for term in poly.terms if any(not s.launch for s in term[0]))
+    monomial, coefficient = term
+    texts, reads = [], set[str]()
+    for symbol in sorted(monomial, key=lambda s: (s.launch, s.name)):
+        name = next((n for n, value in reversed(scope) if value == Poly.of(symbol)), None)
+        if name is None and symbol.launch and symbol.name.isidentifier():
+            name = symbol.name
+        if name is not None:
+            texts.append(_factor(name))
+            reads |= set(_IDENTIFIERS.findall(name))
+            continue
+        operands = [write_in_scope(operand, scope, depth + 1) for operand in symbol.operands]
+        if not symbol.template or any(operand is None for operand in operands):
+            return None
+        written = [operand for operand in operands if operand is not None]
+        texts.append(symbol.template.format(*(_factor(w.text) for w in written)).replace("cdiv(", "tl.cdiv("))
+        reads |= {name for w in written for name in w.reads}
+    if coefficient != 1:
+        texts.append(str(coefficient))
+    return " * ".join(texts), reads, poly - Poly((term,))
 
 
 def _fixed(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str, set[str]] | None:
@@ -77,10 +118,14 @@ def _fixed(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str, set[st
         name = next((n for n, value in names if value == Poly.of(symbol)), None)
         if name is None:
             if not symbol.name.isidentifier():
-                return None
+                if not symbol.template or not symbol.constexpr and not symbol.launch:
+                    return None
+                texts[symbol] = re.sub(r"\bcdiv\(", "tl.cdiv(", symbol.name)
+                used |= {s.name for operand in symbol.operands for s in operand.symbols}
+                continue
             name = symbol.name
-        texts[symbol] = name
-        used.add(name)
+        texts[symbol] = _factor(name)
+        used |= set(_IDENTIFIERS.findall(name))
     return poly.text(texts), used
 
 

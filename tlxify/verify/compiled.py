@@ -118,18 +118,18 @@ def launch_constants(conversion: Conversion) -> list[dict[str, Any]]:
     """The constexprs of each specialized launch: every config, the first in all layouts."""
     loaded, found = load(conversion), []
     for variant in variants(conversion.contract, _views(loaded)):
-        dispatched = _dispatch(loaded, variant.case)
-        if variant.odd or variant.case.dtype or dispatched is None or dispatched[0].path != "specialized":
+        answer = None if variant.odd or variant.case.dtype else dispatched(loaded, variant.case)
+        if answer is None or answer[0].path != "specialized":
             continue
-        kernel = dispatched[0].kernel
-        names = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
+        dispatch, _ = answer
+        names = {parameter.name for parameter in dispatch.kernel.params if parameter.is_constexpr}
         plain = (bool, int, float, str, type(None))
-        found.append({name: v for name, v in dispatched[0].kwargs.items() if name in names and isinstance(v, plain)})
+        found.append({name: v for name, v in dispatch.kwargs.items() if name in names and isinstance(v, plain)})
     return found
 
 
 def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
-    found = _dispatch(loaded, variant.case)
+    found = dispatched(loaded, variant.case)
     if found is None:
         return  # the contract cannot express this layout
     dispatch, _ = found
@@ -194,7 +194,7 @@ def compile_dispatch(dispatch: Any) -> Any:
     )
 
 
-def _dispatch(loaded: Loaded, case: Case) -> tuple[Any, Mapping[str, Any]] | None:
+def dispatched(loaded: Loaded, case: Case) -> tuple[Any, Mapping[str, Any]] | None:
     """The launcher's answer for tensors that exist in name only, and these tensors.
 
     None where the contract cannot lay them out so.
@@ -212,7 +212,7 @@ def _dispatch(loaded: Loaded, case: Case) -> tuple[Any, Mapping[str, Any]] | Non
 
 def _views(loaded: Loaded) -> frozenset[str]:
     """The tensors that the first config reads through descriptors."""
-    found = _dispatch(loaded, full_size_case(loaded.conversion.contract, 0))
+    found = dispatched(loaded, full_size_case(loaded.conversion.contract, 0))
     return frozenset() if found is None else viewed(found[1], found[0])
 
 

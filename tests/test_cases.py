@@ -1,0 +1,76 @@
+"""One construct per case: what it is converted to, or the refusal it ends in."""
+
+from __future__ import annotations
+
+import ast
+import functools
+
+import pytest
+
+from tests.golden import CASES, Case, read, write
+from tlxify import convert
+from tlxify.source import SourceFile
+
+ALL = [read(path) for path in sorted(CASES.rglob("*.py"))]
+CONVERTED = [case for case in ALL if case.output is not None]
+DECLINED = [case for case in ALL if case.output is None]
+
+
+def name(case: Case) -> str:
+    return str(case.path.relative_to(CASES).with_suffix(""))
+
+
+@functools.cache
+def outcome(case: Case):
+    schedule = case.flags.removeprefix("--schedule ") or "auto"
+    conversion = convert(SourceFile(case.path.name, case.source), schedule=schedule)
+    return conversion, conversion.kernels[0]
+
+
+def output(conversion, kernel) -> str:
+    """The converted functions of the stand-alone module."""
+    module = kernel.conversion.module_text
+    return module[module.index("@tlx.jit") :]
+
+
+@pytest.mark.parametrize("case", CONVERTED, ids=name)
+def test_converted(case, request):
+    conversion, kernel = outcome(case)
+    assert kernel.verdict_word == "converted", [d.message for d in kernel.diagnostics]
+    text = output(conversion, kernel)
+    if request.config.getoption("--update-golden"):
+        write(case, text)
+    assert text == read(case.path).output, "run pytest tests/test_cases.py --update-golden and read the diff"
+
+
+@pytest.mark.parametrize("case", CONVERTED, ids=name)
+def test_comments_survive(case):
+    conversion, kernel = outcome(case)
+    text = output(conversion, kernel)
+    for number in range(kernel.span.line, kernel.span.end_line + 1):
+        _, mark, comment = conversion.source.line(number).partition("#")
+        if mark:
+            assert comment.strip() in text
+
+
+@pytest.mark.parametrize("case", CONVERTED, ids=name)
+def test_converting_again_changes_nothing(case):
+    conversion, _ = outcome(case)
+    schedule = case.flags.removeprefix("--schedule ") or "auto"
+    for text in (conversion.module_text, conversion.patched_source_text):
+        ast.parse(text)
+        again = convert(SourceFile(case.path.name, text), schedule=schedule)
+        assert again.source.text == conversion.source.text
+        assert again.module_text == conversion.module_text
+        assert again.patched_source_text == conversion.patched_source_text
+        assert again.sidecar_text == conversion.sidecar_text
+
+
+@pytest.mark.parametrize("case", DECLINED, ids=name)
+def test_declined(case):
+    conversion, kernel = outcome(case)
+    assert kernel.verdict_word in ("declined", "no-dot")
+    (diagnostic,) = kernel.diagnostics
+    assert diagnostic.code == case.code, diagnostic.message
+    assert (diagnostic.span.line if diagnostic.span else 0) == case.line
+    assert conversion.module_text == ""
