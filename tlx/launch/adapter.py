@@ -14,6 +14,7 @@ from typing import Any
 from triton.runtime.errors import OutOfResources
 
 from tlx.launch.guard import Fallback
+from tlx.launch.pointers import ByteRange
 from tlx.launch.prepare import Guarded, Layout, Prepared, lay_out
 from tlx.launch.schedule import RingPlan, Schedule
 from tlx.launch.stats import Counters
@@ -28,7 +29,7 @@ REPLACED = ("num_warps", "num_stages", "maxnreg", "num_ctas", "ir_override", *OV
 class Decision:
     """What was decided for launches of one description: why the original runs, or how the converted kernel does."""
 
-    __slots__ = ("fallback", "guard", "launches", "named_tensors", "processors", "stacks", "tensors")
+    __slots__ = ("fallback", "guard", "launches", "named_tensors", "processors", "stacks", "storages", "tensors")
 
     def __init__(
         self,
@@ -37,12 +38,15 @@ class Decision:
         tensors: tuple[str, ...] = (),
         named_tensors: tuple[str, ...] = (),
         processors: int = 1,
+        storages: tuple[tuple[str, ByteRange], ...] = (),
     ) -> None:
         self.fallback = None if fallback is None else fallback.untraced()
         self.guard = guard
         #: Which of the source's arguments are tensors, and which of those the call passes by name.
         self.tensors = tensors
         self.named_tensors = named_tensors
+        #: Tensors whose storage the guard went by, and what it was: it must still be that for the decision to hold.
+        self.storages = storages
         #: SMs of the device.
         self.processors = processors
         #: Prepared launches by config.

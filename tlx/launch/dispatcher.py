@@ -12,7 +12,7 @@ from tlx.launch.adapter import Adapter, Decision, Ticket, Unusable
 from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import Fallback
 from tlx.launch.keys import LaunchCache
-from tlx.launch.pointers import is_pointer
+from tlx.launch.pointers import is_pointer, noting_storage, storage_of
 from tlx.launch.prepare import Guarded, guarded
 from tlx.launch.schedule import Dispatch, Schedule
 from tlx.launch.stack import Stack, rebuild, take_apart, tuner_over
@@ -155,11 +155,19 @@ class Dispatcher:
         if self._never is not None:
             return self._never
         try:
-            return self._cache.get(args, kwargs, chip.current_device(), self._first_decision)
+            decision = self._cache.get(args, kwargs, chip.current_device(), self._first_decision)
+            if decision.storages and not self._still_holds(decision, args, kwargs):
+                return self._first_decision(args, kwargs)
+            return decision
         except (TypeError, RuntimeError) as error:
             if chip.tracing([*args, *kwargs.values()]):
                 return Decision(self._tell(TRACING))
             return Decision(self._tell(Fallback("guard-error", f"the arguments cannot be described: {error}")))
+
+    def _still_holds(self, decision: Decision, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Whether each storage that the guard went by is what it was."""
+        named, _ = self._adapter.bind(args, kwargs)
+        return all(storage_of(named[name]) == storage for name, storage in decision.storages)
 
     def _first_decision(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Decision:
         try:
@@ -170,11 +178,15 @@ class Dispatcher:
             refusal = chip.refusal([(name, named[name]) for name in tensors])
             if refusal is not None:
                 raise refusal
-            found = self._ask_guard(named, tensors)
+            with noting_storage() as noted:
+                found = self._ask_guard(named, tensors)
             by_name = tuple(name for name in tensors if name in kwargs)
+            storages = tuple(
+                (name, storage_of(named[name])) for name in tensors if any(named[name] is pointer for pointer in noted)
+            )
             device = chip.current_device()
             processors = 1 if device is None else chip.processors(device)
-            return Decision(None, found.detached(), tensors, by_name, processors)
+            return Decision(None, found.detached(), tensors, by_name, processors, storages)
         except Fallback as refusal:
             return Decision(self._tell(refusal))
 

@@ -7,19 +7,32 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from triton._utils import canonicalize_dtype
 
-__all__ = ["Address", "ByteRange", "Pointer", "byte_range", "dtype_name", "is_pointer", "is_symbolic"]
+__all__ = [
+    "Address",
+    "ByteRange",
+    "Pointer",
+    "byte_range",
+    "dtype_name",
+    "is_pointer",
+    "is_symbolic",
+    "noting_storage",
+    "storage_of",
+]
 
 
 #: Whether values of a type are pointers, as found the first time one was seen.
 POINTER_TYPES: dict[type, bool] = {}
 #: torch's tensors that stand for others while a program is recorded; they have no memory, and asking for it fails.
 SYMBOLIC = ("FakeTensor", "FunctionalTensor")
+NOTED: ContextVar[list[Pointer] | None] = ContextVar("NOTED", default=None)
 
 
 class Pointer(Protocol):
@@ -116,13 +129,26 @@ def byte_range(pointer: Pointer, shape: Sequence[int | None], strides: Sequence[
     base, itemsize = pointer.data_ptr(), pointer.element_size()
     begin, end = base + first * itemsize, base + (last + 1) * itemsize
     if begin == -math.inf or end == math.inf:
-        storage = _storage(pointer)
+        storage = storage_of(pointer)
         begin, end = max(begin, storage.first), min(end, storage.end)
     return ByteRange(begin, end)
 
 
-def _storage(pointer: Pointer) -> ByteRange:
+@contextmanager
+def noting_storage() -> Iterator[list[Pointer]]:
+    """Collect the tensors whose storage bounds an axis while the block runs: no shape or address tells that size."""
+    noted: list[Pointer] = []
+    token = NOTED.set(noted)
+    try:
+        yield noted
+    finally:
+        NOTED.reset(token)
+
+
+def storage_of(pointer: Pointer) -> ByteRange:
     """The allocation behind a torch tensor; everything for objects that do not tell."""
+    if (noted := NOTED.get()) is not None:
+        noted.append(pointer)
     try:
         storage = pointer.untyped_storage()  # type: ignore[attr-defined]
         return ByteRange(storage.data_ptr(), storage.data_ptr() + storage.nbytes())

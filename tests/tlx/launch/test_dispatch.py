@@ -206,6 +206,33 @@ def test_no_tensor_is_kept_alive_by_a_reason(bench, reason):
     assert [ref() for ref in watched] == [None, None, None]
 
 
+def test_a_storage_that_bounds_an_axis_is_looked_at_again(bench):
+    class Storage:
+        def __init__(self, first, size):
+            self.data_ptr, self.nbytes = lambda: first, lambda: size
+
+    class Stored(Memory):
+        size = 512 * 256 * 2
+
+        def untyped_storage(self):
+            return Storage(self.address, self.size)
+
+    def unmasked_rows(a_ptr, c_ptr, K, N, M, **rest):
+        a = launch.tma_view("a_ptr", a_ptr, shape=(None, K), strides=(K, 1))
+        launch.require_disjoint("c_ptr", c_ptr, shape=(M, N), strides=(N, 1), reads=[a])
+        return kernels.guard(a_ptr=a_ptr, c_ptr=c_ptr, K=K, N=N, M=M, **rest)
+
+    kernel = bench.bind(guard=unmasked_rows)
+    args = operands()
+    args[0] = Stored(args[0].address)
+    for _ in range(2):
+        assert kernel[grid_of](*args, **TILES) == "specialized"
+    # A larger allocation at the same address reaches into the output.
+    args[0] = Stored(args[0].address)
+    args[0].size = 1 << 24
+    assert kernel[grid_of](*args, **TILES) == "original"
+
+
 def test_tensors_passed_by_name_are_looked_up_at_each_launch(bench):
     kernel = bench.bind()
     names = bench.source.arg_names
