@@ -43,7 +43,7 @@ def async_tasks(
     are gone after the region, and names bound before it have their old values again.
 
     Args:
-        exclusive: promises that no other region exists in the kernel.
+        exclusive: promises that the function has no other region, which is checked.
         no_ending_cluster_sync: only meaningful in clusters; accepted as False.
         mbarrier_try_wait_suspend_ns: a Blackwell hint, in nanoseconds; accepted and ignored.
 

@@ -142,6 +142,16 @@ def some_registers(out):
 
 
 @tlx.jit
+def not_exclusive(out):
+    with tlx.async_tasks(exclusive=True):
+        with tlx.async_task("default"):
+            tl.store(out, 1.0)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 2.0)
+
+
+@tlx.jit
 def replica_outside(out):
     tl.store(out, tlx.async_task_replica_id())
 
@@ -161,6 +171,7 @@ def replica_outside(out):
         (odd_registers, "a multiple of 8 from 24 to 256", "registers=100"),
         (too_many_registers, "it needs at least 24", "with tlx.async_tasks():"),
         (some_registers, "or none does", "with tlx.async_task(num_warps=4):"),
+        (not_exclusive, "promised that there is no other region", "with tlx.async_tasks():"),
         (replica_outside, "only known inside a task", "tlx.async_task_replica_id()"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
@@ -277,6 +288,12 @@ def bad_slice(out):
 
 
 @tlx.jit
+def reinterpreted_slice(out):
+    ring = tlx.local_alloc((64, 64), tl.float16, 1)
+    tlx.local_reinterpret(tlx.local_slice(ring[0], [0, 0], [64, 32]), tl.int16)
+
+
+@tlx.jit
 def narrow_copy(out):
     offsets = tl.arange(0, 128)
     tile = tlx.local_alloc((128,), tl.float16, 1)
@@ -311,6 +328,7 @@ def block_pointer(out):
         (few_threads, "include this task's own 128", "named_barrier_wait(9, 64)"),
         (wrong_dtype, "local_store of fp32 into a buffer of fp16", "tlx.local_store"),
         (bad_slice, "32 from 48 is no aligned part of 64", "tlx.local_slice"),
+        (reinterpreted_slice, "not a slice or a transposed view", "tlx.local_reinterpret"),
         (not_available, "tlx.async_dot_scaled is not available: it needs a Blackwell GPU", "tlx.async_dot_scaled"),
     ],
     ids=lambda value: getattr(value, "__name__", None),

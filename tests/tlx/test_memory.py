@@ -38,6 +38,25 @@ def test_descriptor_load_and_store():
 
 
 @tlx.jit
+def batched(source, target, batch):
+    tile = tlx.local_alloc((64, 64), tl.float16, 1)
+    loaded = tlx.alloc_barriers(1)
+    tlx.barrier_expect_bytes(loaded[0], 64 * 64 * 2)
+    tlx.async_descriptor_load(source, tile[0], [batch.to(tl.int64), 0, 0], loaded[0])
+    tlx.barrier_wait(loaded[0], 0)
+    tlx.async_descriptor_store(target, tile[0], [0, batch, 0, 0])
+    tlx.async_descriptor_store_wait(0)
+
+
+def test_leading_ones_of_a_block_need_no_place_in_the_tile():
+    types = {"source": "tensordesc<fp16[1,64,64]>", "target": "tensordesc<fp16[1,1,64,64]>", "batch": "i32"}
+    compiled = tlx.compile(batched, types)
+    assert "cp.async.bulk.tensor.3d.shared" in compiled.asm["ptx"]
+    assert "cp.async.bulk.tensor.4d.global" in compiled.asm["ptx"]
+    assert compiled.asm["ttgir"].count("ttg.local_alloc") == 2
+
+
+@tlx.jit
 def device_descriptor(x, n):
     desc = tl.make_tensor_descriptor(x, [n, 64], [64, 1], [64, 64])
     desc.store([64, 0], desc.load([0, 0]) + 1)

@@ -47,7 +47,8 @@ def refusal(pointers: Iterable[tuple[str, Any]]) -> Fallback | None:
         place = getattr(pointer, "device", None)
         if place is None:
             continue
-        if getattr(place, "type", "cuda") != "cuda":
+        # torch's devices have a type; elsewhere a device may be just a name, as "cpu" or "cuda:0".
+        if getattr(place, "type", str(place).partition(":")[0]) != "cuda":
             return Fallback("device", f"{name} is on {place}")
         if getattr(place, "index", device) not in (None, device):
             return Fallback("device", f"{name} is on {place}, but cuda:{device} is the current device")

@@ -37,6 +37,7 @@ class BufferSemantic(BarrierSemantic):
             return buffered_tensor(raw.handle, ty)
         if not isinstance(reuse, buffered_tensor):
             raise TLXError("reuse takes a buffer from local_alloc")
+        self._whole(reuse, "reuse")
         have, want = self._bytes(reuse), math.prod(full) * dtype.primitive_bitwidth // 8
         if want > have:
             raise TLXError(f"reuse: the buffer has {have} bytes, {want} are needed")
@@ -57,6 +58,12 @@ class BufferSemantic(BarrierSemantic):
         if buf.num:
             raise TLXError(f"{what} takes one tile, not an array of {buf.num}: write buf[slot]")
         return buf
+
+    def _whole(self, buf: buffered_tensor, what: str) -> None:
+        """Bytes can only be read as something else where they lie together and in their natural order."""
+        rank = len(buf.type.full_shape)
+        if buf.type.alloc_shape[-rank:] != buf.type.full_shape or buf.layout != shared_layout(buf.shape, buf.dtype):
+            raise TLXError(f"{what} takes a whole tile or buffer, not a slice or a transposed view")
 
     def shared_view(self, buf: Any, index: Any) -> Any:
         """One slot of an array; of a view, one entry of its leading dimension."""
@@ -110,6 +117,7 @@ class BufferSemantic(BarrierSemantic):
         """Another type over the same bytes."""
         if not isinstance(buf, buffered_tensor):
             raise TLXError(f"local_reinterpret takes a buffer, not {buf!r}")
+        self._whole(buf, "local_reinterpret")
         extents = list(buf.shape) if shape is None else shape
         want = math.prod(extents) * max(buf.num, 1) * dtype.primitive_bitwidth // 8
         if want != self._bytes(buf):

@@ -34,6 +34,7 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
 
     lscope: dict[str, Any]
     local_defs: dict[str, Any]
+    function: ast.FunctionDef
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -169,6 +170,7 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         """Stock."""
+        self.function = node
         self.many_returns = sum(isinstance(inner, ast.Return) for inner in ast.walk(node)) > 1
         super().visit_FunctionDef(node)
 

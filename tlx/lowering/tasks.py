@@ -15,7 +15,7 @@ from triton.compiler.code_generator import (
     unflatten_ir_values,
 )
 
-from ..tasks import RegionSpec, TaskSpec, async_task
+from ..tasks import RegionSpec, TaskSpec, async_task, async_tasks
 from . import versions
 from .semantic import Task, TaskContext
 
@@ -53,6 +53,8 @@ def generate_region(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -
     if gen.semantic.task.replica is not None:
         raise gen.error(node, "async_tasks cannot be nested")
     _no_return(gen, node)
+    if region.exclusive:
+        _alone(gen, node)
     default, workers = _roles(gen, node)
     workers = _share_registers(gen, node, default, workers)
     if len(workers) > MOST_PARTITIONS:
@@ -76,6 +78,14 @@ def _no_return(gen: TLXCodeGenerator, node: ast.With) -> None:
     for inner in ast.walk(node):
         if isinstance(inner, ast.Return):
             raise gen.error(inner, "return inside async_tasks: a task ends at the end of its block")
+
+
+def _alone(gen: TLXCodeGenerator, node: ast.With) -> None:
+    for inner in ast.walk(gen.function):
+        if isinstance(inner, ast.With) and inner is not node and gen.opened(inner) is async_tasks:
+            raise gen.error(
+                inner, "async_tasks(exclusive=True) promised that there is no other region in this function"
+            )
 
 
 def _blocks(gen: TLXCodeGenerator, body: list[ast.stmt]) -> Iterator[ast.With]:

@@ -7,10 +7,12 @@ end of one tensor can hit another unnoticed.
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from .dtypes import FLOAT64, short_name
@@ -49,6 +51,9 @@ class Allocation:
             values = self.lifted[dtype] = self.elements(dtype).astype(FLOAT64)
         return values
 
+
+#: (address, size) of a torch storage → the array over it
+_storages: weakref.WeakValueDictionary[tuple[int, int], np.ndarray] = weakref.WeakValueDictionary()
 
 _allocations: weakref.WeakValueDictionary[int, Allocation] = weakref.WeakValueDictionary()
 
@@ -210,19 +215,24 @@ def tensor(array: Any, exact: bool = False) -> SimTensor:
 
 
 def _from_torch(value: Any) -> np.ndarray:
-    if not (hasattr(value, "data_ptr") and hasattr(value, "detach")):
+    """A view of a torch tensor's storage; tensors over one storage get views of one array, and so share addresses."""
+    if not (hasattr(value, "data_ptr") and hasattr(value, "untyped_storage")):
         raise TypeError(f"expected an array or a CPU tensor, not {type(value).__name__}")
+    if value.device.type != "cpu":
+        raise TypeError(f"the simulator needs tensors on the CPU, not on {value.device}")
     name = str(value.dtype).rpartition(".")[2]
-    value = value.detach()
-    try:
-        return value.numpy()  # type: ignore[no-any-return]
-    except TypeError:
-        # numpy itself lacks bf16 and fp8: go through integers of the same width.
-        import ml_dtypes
-        import torch
-
-        bits = value.view(torch.int16 if value.element_size() == 2 else torch.uint8).numpy()
-        return bits.view(getattr(ml_dtypes, name))  # type: ignore[no-any-return]
+    dtype: np.dtype = np.dtype(getattr(ml_dtypes, name, name))
+    storage = value.untyped_storage()
+    key = (storage.data_ptr(), storage.nbytes())
+    owner = _storages.get(key)
+    if owner is None:
+        block = (ctypes.c_uint8 * storage.nbytes()).from_address(storage.data_ptr())
+        block.storage = storage  # keeps the memory while the array lives
+        owner = _storages[key] = np.frombuffer(block, np.uint8)
+    strides = [step * dtype.itemsize for step in value.stride()]
+    offset = value.storage_offset() * dtype.itemsize
+    view: np.ndarray = np.ndarray(tuple(value.shape), dtype, owner, offset, strides)
+    return view
 
 
 def is_tensor(value: Any) -> bool:
