@@ -2,7 +2,7 @@
 
     python benchmarks/sim.py [--seconds 5] [--output benchmarks/results/sim.json]
 
-Prints JSON: schedules per second of one CTA of the hand-written GEMM (4 k-tiles, tiny tiles, 3 stages), alone and inside
+Prints JSON: schedules per second of one CTA of the hand-written GEMM (4 k-tiles, tiny tiles, 3 stages), alone and in
 one ``tlx.sim.session``; seconds for 64 k-tiles of full-size tiles, simulated and as the plain kernel that it replaces.
 """
 

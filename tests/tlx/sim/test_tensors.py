@@ -88,6 +88,63 @@ def test_an_exact_tensor_ends_where_its_elements_do():
     assert tlx.sim.run(copy, (1,), (view[2:], out, 0), {"BLOCK": 8}).ok
 
 
+class Storage:
+    """What we use of torch's storages."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+    def nbytes(self):
+        return self.array.nbytes
+
+
+class TorchLike:
+    """What we use of torch's tensors: a bf16 view into a storage."""
+
+    dtype = "torch.bfloat16"
+
+    class device:
+        type = "cpu"
+
+    def __init__(self, storage, shape, stride, offset):
+        self.storage, self.shape, self.steps, self.offset = storage, shape, stride, offset
+
+    def untyped_storage(self):
+        return self.storage
+
+    def storage_offset(self):
+        return self.offset
+
+    def stride(self):
+        return self.steps
+
+    def data_ptr(self):
+        return self.storage.data_ptr() + 2 * self.offset
+
+
+def test_tensors_over_one_storage_share_it():
+    memory = np.arange(24).astype(ml_dtypes.bfloat16)
+    storage = Storage(memory)
+    whole, part = TorchLike(storage, (4, 6), (6, 1), 0), TorchLike(storage, (5, 2), (1, 6), 13)
+    assert tensor(part).data_ptr() == tensor(whole).data_ptr() + 26
+    assert tensor(part).dtype == "bf16"
+    np.testing.assert_array_equal(tensor(part).numpy().astype(int), np.arange(24).reshape(4, 6)[2:, 1:].T)
+    tlx.sim.run(copy, (1,), (whole, part, 0), {"BLOCK": 8}).raise_for_findings()
+    np.testing.assert_array_equal(memory[13:21].astype(int), np.arange(8))
+
+
+def test_tensors_on_a_gpu_are_refused():
+    class OnGpu(TorchLike):
+        class device:
+            type = "cuda"
+
+    with pytest.raises(TypeError, match="on the CPU"):
+        tensor(OnGpu(Storage(np.zeros(4, np.int16)), (4,), (1,), 0))
+
+
 def test_torch_tensors_on_the_cpu():
     torch = pytest.importorskip("torch")
     x, out = torch.arange(8, dtype=torch.bfloat16), torch.zeros(8, dtype=torch.bfloat16)
