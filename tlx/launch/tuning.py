@@ -46,6 +46,8 @@ DEFAULT_WARPS, DEFAULT_STAGES = 4, 3
 #: Four producer warps keep 40 registers per thread. Eight consumer warps then get 232: (256·232 + 128·40) <= 65536.
 #: Four consumer warps of 216 come to 128·(216 + 40) = 32768, so two CTAs share an SM if launched with 128 each.
 MANY_REGISTERS, FEW_REGISTERS, PAIRED_MAXNREG = 232, 216, 128
+#: A wgmma of more columns needs over 128 registers by itself: ptxas refuses it under that cap (C7602).
+PAIRED_COLUMNS = 128
 #: Codes of refusals that no other launch with these dtypes and tiles would escape.
 STRUCTURAL = ("rows", "box", "shared-memory")
 #: Entries of a config that fix what would otherwise be derived.
@@ -180,7 +182,9 @@ def _consumer_groups(schedule: Schedule, arguments: Mapping[str, Any], num_warps
     consumers, warps = (1, 4) if num_warps <= 4 else (2, 4) if splits else (1, 8)
     consumers = arguments.get("CONSUMERS", consumers)
     warps = arguments.get("CONSUMER_WARPS", warps)
-    registers = arguments.get("CONSUMER_REGISTERS", FEW_REGISTERS if consumers * warps <= 4 else MANY_REGISTERS)
+    columns = arguments.get(schedule.output[-1]) if schedule.output else None
+    paired = consumers * warps <= 4 and (columns is None or columns <= PAIRED_COLUMNS)
+    registers = arguments.get("CONSUMER_REGISTERS", FEW_REGISTERS if paired else MANY_REGISTERS)
     if rows is not None and (rows % consumers or rows // consumers % WGMMA_ROWS):
         share = f"{schedule.split}={rows} gives each of {consumers} consumer groups"
         raise Fallback("rows", f"{share} no multiple of {WGMMA_ROWS} rows")
