@@ -47,10 +47,11 @@ def refusal(pointers: Iterable[tuple[str, Any]]) -> Fallback | None:
         place = getattr(pointer, "device", None)
         if place is None:
             continue
-        # torch's devices have a type; elsewhere a device may be just a name, as "cpu" or "cuda:0".
-        if getattr(place, "type", str(place).partition(":")[0]) != "cuda":
+        # torch's devices read like this too: "cpu", "cuda", "cuda:0".
+        kind, _, index = str(place).partition(":")
+        if kind != "cuda":
             return Fallback("device", f"{name} is on {place}")
-        if getattr(place, "index", device) not in (None, device):
+        if index not in ("", str(device)):
             return Fallback("device", f"{name} is on {place}, but cuda:{device} is the current device")
     backend, generation = _chip(device)
     if backend != "cuda" or generation != HOPPER:

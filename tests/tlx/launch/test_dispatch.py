@@ -310,6 +310,25 @@ def test_without_a_gpu_the_original_runs():
     assert chip.refusal([]).code == "no-gpu"
 
 
+@pytest.mark.parametrize(("device", "code"), [("cpu", "device"), ("meta", "device"), ("cuda:1", "device")])
+def test_tensors_that_are_elsewhere_run_the_original(hopper_driver, device, code):
+    tensor = Memory(1 << 20)
+    tensor.device = device
+    assert chip.refusal([("a_ptr", tensor)]).code == code
+
+
+@pytest.mark.parametrize(
+    ("backend", "arch", "code"),
+    [("cuda", 90, None), ("cuda", 80, "chip"), ("cuda", 100, "chip"), ("hip", "gfx942", "chip")],
+)
+def test_only_hopper_runs_converted_kernels(hopper_driver, backend, arch, code):
+    hopper_driver(backend, arch)
+    tensor = Memory(1 << 20)
+    tensor.device = "cuda:0"
+    refusal = chip.refusal([("a_ptr", tensor)])
+    assert (refusal and refusal.code) == code
+
+
 def test_kill_switches(bench, monkeypatch):
     args = operands()
     for name, value in (("TLXIFY", "0"), ("TLXIFY_DISABLE", "other, matmul"), ("TLXIFY_DISABLE", "other")):
