@@ -40,6 +40,13 @@ def test_warps_of_the_source_become_consumer_groups(num_warps, rows, expected):
     assert (found.consumers, found.consumer_warps, found.consumer_registers, found.maxnreg) == expected
 
 
+def test_a_wide_wgmma_is_not_paired():
+    # 256 columns take more registers than the 128 per thread that two CTAs on an SM would leave at launch.
+    found = plan(4, 2, BLOCK_N=256)
+    assert (found.consumers, found.consumer_warps, found.consumer_registers) == (1, 4, 232)
+    assert (found.maxnreg, found.resident) == (None, 1)
+
+
 def test_without_a_split_axis_there_is_one_group():
     found = plan(8, 2, schedule=launch.Schedule())
     assert (found.consumers, found.consumer_warps) == (1, 8)
