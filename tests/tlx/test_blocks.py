@@ -146,6 +146,21 @@ def test_layouts_through_control_flow():
     assert "ttg.convert_layout" not in body
 
 
+@tlx.jit
+def wide_loop(x, y, n):
+    last = n * 0
+    total = tl.zeros((64,), tl.float32)
+    for k in tl.range(0, n, step=2):
+        if tl.load(x + k) > 0:
+            last = k
+            total += tl.sum(tl.zeros((64, 64), tl.float32) + k, 1)
+    tl.store(y + tl.arange(0, 64), total + last)
+
+
+def test_induction_variable_of_64_bits():
+    assert "i64 {" in tlx.compile(wide_loop, {**POINTERS, "n": "i64"}).asm["ttgir"].split("scf.for")[1]
+
+
 @triton.jit
 def sum_or_row(block, row, n):
     if n > 3:

@@ -8,13 +8,14 @@ those, and the real bodies end in conversions that are no-ops in all but odd cas
 from __future__ import annotations
 
 import ast
+import functools
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from triton.compiler import code_generator
-from triton.compiler.code_generator import CodeGenerator
+from triton.compiler.code_generator import CodeGenerator, _unwrap_if_constexpr
 from triton.compiler.errors import CompilationError
 from triton.language import str_to_ty
 
@@ -110,19 +111,27 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
 
     def visit_For(self, node: ast.For) -> None:
         """Stock, with settled layouts."""
-        called = self.visit(node.iter.func) if isinstance(node.iter, ast.Call) else None
-        if called is code_generator.language.static_range or not isinstance(node.target, ast.Name):
+        assert isinstance(node.iter, ast.Call), "kernels loop over range, tl.range or tl.static_range"
+        assert isinstance(node.target, ast.Name), "kernels loop with one name"
+        if self.visit(node.iter.func) is code_generator.language.static_range:
             # An unrolled body carries nothing from turn to turn.
             super().visit_For(node)
             return
-        # The rehearsal needs some value of the induction variable.
+        # The rehearsal needs some value of the induction variable, of the type that it will have.
         name, scope = node.target.id, self.lscope.copy()
-        i32 = code_generator.language.int32
-        self.lscope[name] = self.semantic.tensor(self.builder.create_poison(i32.to_ir(self.builder)), i32)
+        dtype = self._induction_type(node.iter)
+        self.lscope[name] = self.semantic.tensor(self.builder.create_poison(dtype.to_ir(self.builder)), dtype)
         layouts = self._leaving(node)
         self.lscope = scope
         with self._settled([node.body], layouts):
             super().visit_For(node)
+
+    def _induction_type(self, call: ast.Call) -> Any:
+        bounds = [*call.args, *(word.value for word in call.keywords if word.arg in ("arg1", "arg2", "step"))]
+        with self._rehearsal():
+            values = [_unwrap_if_constexpr(self.visit(bound)) for bound in bounds]
+            types = [self.semantic.to_tensor(value).dtype for value in values if value is not None]
+        return functools.reduce(self.semantic.integer_promote_impl, types)
 
     def visit_While(self, node: ast.While) -> None:
         """Stock, with settled layouts."""
