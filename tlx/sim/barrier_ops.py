@@ -96,12 +96,9 @@ class BarrierOps:
         bar = self.one_barrier(bar)
         if not truth(pred):
             return
-        cta = self.cta
-        cta.scheduler.step()
-        agent = cta.agent
+        self.cta.scheduler.step()
         bar.outstanding += nbytes
         bar.last_expect = here()
-        bar.expect_phase[agent.lane] = bar.phase
         self._arrive(bar, 1)
 
     def _arrive(self, bar: MBarrier, count: int) -> None:
@@ -144,8 +141,6 @@ class BarrierOps:
         """Notes that ``copy`` will land on ``bar``."""
         bar.copies[copy] = bar.phase
         bar.last_copy = copy.site
-        if bar.expect_phase.get(copy.agent.lane, bar.phase) < bar.phase and bar.unannounced is None:
-            bar.unannounced = copy.site
 
     def land_copy(self, bar: MBarrier, copy: Operation, nbytes: int) -> None:
         """Counts the bytes of a copy that has landed."""

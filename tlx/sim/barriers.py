@@ -41,9 +41,6 @@ class MBarrier:
         self.copies: dict[Operation, int] = {}
         self.last_expect: Site | None = None
         self.last_copy: Site | None = None
-        #: the first copy issued though its issuer's last announcement was for a phase already over
-        self.unannounced: Site | None = None
-        self.expect_phase: dict[int, int] = {}
 
     def describe(self) -> str:
         """Its state in words."""

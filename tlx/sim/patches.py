@@ -126,7 +126,7 @@ def _collect() -> list[tuple[Any, str, Any]]:
             (module, "reduce", reductions.reduce),
             (module, "associative_scan", reductions.scan),
         ]
-    return changes
+    return list({(id(obj), name): (obj, name, new) for obj, name, new in changes}.values())  # the last one wins
 
 
 def _unsupported(name: str) -> Any:

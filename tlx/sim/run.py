@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice, product
 from typing import Any
 
@@ -21,7 +22,7 @@ from .patches import installed
 from .report import Report, SimulationError
 from .scheduler import Agent, Halt, Scheduler
 from .schedules import Picker, Schedule, picker
-from .sites import here
+from .sites import MARK, Site, here
 from .tensors import Allocation, SimTensor, is_tensor, tensor
 from .values import Value, scalar_tensor
 
@@ -248,16 +249,12 @@ class _Launch:
         block = [tl.constexpr(int(extent)) for extent in desc.block_shape]
         made = SEMANTIC.make_tensor_descriptor(self._value(desc.base), shape, strides, block, desc.padding)
         if getattr(desc, "round_f32_to_tf32", False):
-            import dataclasses
-
-            made.handle = dataclasses.replace(made.handle, round_tf32=True)
+            made.handle = replace(made.handle, round_tf32=True)
         return made
 
 
-def _raised_at(error: BaseException) -> Any:
+def _raised_at(error: BaseException) -> Site | None:
     """The innermost line of user code that an exception passed through."""
-    from .sites import MARK, Site
-
     site = None
     trace = error.__traceback__
     while trace is not None:

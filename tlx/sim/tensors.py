@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -100,6 +101,22 @@ class DType(str):
         return self
 
 
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where an allocation lies."""
+
+    start: int
+    size: int
+
+    def data_ptr(self) -> int:
+        """Address of its first byte."""
+        return self.start
+
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        return self.size
+
+
 class SimTensor:
     """A numpy array with what launchers and guards ask of a tensor. Views share memory and addresses."""
 
@@ -157,6 +174,10 @@ class SimTensor:
     def is_contiguous(self) -> bool:
         """Whether rows follow each other without gaps."""
         return bool(self.array.flags.c_contiguous)
+
+    def untyped_storage(self) -> Storage:
+        """The allocation that this tensor is a view of, as torch tells it."""
+        return Storage(self.allocation.start, self.allocation.bytes.nbytes)
 
     def numpy(self) -> np.ndarray:
         """The array itself, not a copy."""
