@@ -145,7 +145,8 @@ class Stored:
     """Memory the kernel writes, as far as the launch can tell its extent."""
 
     parameter: str
-    shape: tuple[str, ...]
+    #: Extents; None: only the tensor's own storage bounds the axis.
+    shape: tuple[str | None, ...]
     strides: tuple[str, ...]
 
 

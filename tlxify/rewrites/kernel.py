@@ -60,13 +60,21 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> tuple[str, tuple[st
     result = function.with_changes(
         name=cst.Name(plan.converted),
         params=parameters,
-        decorators=[cst.Decorator(decorator=cst.parse_expression("tlx.jit"))],
+        decorators=[cst.Decorator(decorator=cst.parse_expression(_decorator(plan)))],
         leading_lines=[],
         lines_after_decorators=_decorator_comments(function),
         whitespace_before_params=cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace("    ")),
         body=block.with_changes(body=body, footer=block.footer),
     )
     return text.module.with_changes(body=[result], header=[], footer=[]).code, tuple(p.name.value for p in parameters.params)
+
+
+def _decorator(plan: Plan) -> str:
+    """Extents of the grid differ from launch to launch: a kernel compiled anew for each would help nobody."""
+    if plan.persistence is None:
+        return "tlx.jit"
+    names = ", ".join(f'"{name}"' for name in plan.persistence.extents)
+    return f"tlx.jit(do_not_specialize=[{names}])"
 
 
 def _decorator_comments(function: cst.FunctionDef) -> list[cst.EmptyLine]:

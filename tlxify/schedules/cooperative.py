@@ -283,7 +283,7 @@ class _Planner:
                 continue
             extents = [write_for_guard(d.extent) if d.extent is not None else None for d in access.dimensions]
             strides = [write_for_guard(d.stride) for d in access.dimensions]
-            if None not in extents and None not in strides:
-                stored.append(Stored(access.pointer, tuple(e or "" for e in extents), tuple(s or "" for s in strides)))
+            if None not in strides:
+                stored.append(Stored(access.pointer, tuple(extents), tuple(s or "" for s in strides)))
         return LaunchGuard(tuple(b.view for b in buffers), groups, self.target.dot_dtypes, tuple(dict.fromkeys(stored)))
 

@@ -76,6 +76,8 @@ def run_job(job: Job, progress: Callable[[str], None]) -> Outcome:
                     progress(last)
                 elif "result" in message:
                     return _outcome(job, message["result"])
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=5.0)  # it closed its end: let it say how it ends
         except TimeoutError:
             text = f"no result within {job.limits.seconds:g} seconds; the last step was: {last}"
             return _died(job, "timeout", text, "")

@@ -30,8 +30,13 @@ if TYPE_CHECKING:
 TARGET = "sm_90"
 #: Shared memory that a CTA may take on Hopper, in bytes.
 SHARED_BYTES = 232_448
-#: ptxas remarks that undo a plan: wgmma serialized (two kinds), register budget of a task ignored.
-FATAL_NOTES = {7510: "wgmma is serialized", 7514: "wgmma is serialized", 7602: "setmaxnreg is ignored"}
+#: ptxas remarks that undo a plan: products that do not overlap, tasks that do not get their registers.
+FATAL_NOTES = {
+    7507: "setmaxnreg is ignored",
+    7510: "wgmma is serialized",
+    7514: "wgmma is serialized",
+    7602: "too few registers",
+}
 #: Instructions that multiply on the tensor cores, per warp group.
 PRODUCTS = ("HGMMA", "QGMMA", "IGMMA")
 

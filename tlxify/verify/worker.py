@@ -34,7 +34,7 @@ def main() -> None:
 
     try:
         figures, findings = JOBS[job.name](job, lambda text: say({"progress": text}))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         detail = "".join(traceback.format_exception(error)[-_FRAMES:])
         text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
         figures, findings = {}, [Evidence(job.rung, False, "crash", text, detail, job.conversion.file, 1)]

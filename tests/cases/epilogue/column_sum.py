@@ -17,7 +17,7 @@ def kernel(a_ptr, b_ptr, c_ptr, sum_ptr, M, N, K, lda, ldb, ldc, BLOCK_M: tl.con
     tl.store(c_ptr + rows[:, None] * ldc + cols[None, :], acc.to(tl.float16), mask=(rows[:, None] < M) & (cols[None, :] < N))
     tl.store(sum_ptr + tl.program_id(0) * N + cols, tl.sum(acc, axis=0), mask=cols < N)
 # output
-@tlx.jit
+@tlx.jit(do_not_specialize=["GRID_0", "GRID_1"])
 def _kernel_ws(
     a_desc,
     b_desc,
@@ -87,7 +87,7 @@ def _kernel_ws(
                 tl.store(sum_ptr + (tile % GRID_0) * N + cols, tl.sum(acc, axis=0), mask=cols < N)
 
 
-def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
+def _kernel_guard(a_ptr, b_ptr, c_ptr, sum_ptr, M, N, K, lda, ldb, ldc, **_):
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
     a = tlx.tma_view("a_ptr", a_ptr, shape=(M, K), strides=(lda, 1))
     tlx.require(not a.transposed, "stride", "a_ptr is stored column by column")
@@ -96,6 +96,7 @@ def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
     tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("c_ptr", c_ptr, (M, N), (ldc, 1), reads=(a, b))
+    tlx.require_disjoint("sum_ptr", sum_ptr, (None, N), (N, 1), reads=(a, b))
     return {"a_desc": a, "b_desc": b}
 
 

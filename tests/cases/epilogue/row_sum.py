@@ -17,7 +17,7 @@ def kernel(a_ptr, b_ptr, c_ptr, sum_ptr, M, N, K, lda, ldb, ldc, BLOCK_M: tl.con
     tl.store(c_ptr + rows[:, None] * ldc + cols[None, :], acc.to(tl.float16), mask=(rows[:, None] < M) & (cols[None, :] < N))
     tl.store(sum_ptr + tl.program_id(1) * M + rows, tl.sum(acc, axis=1), mask=rows < M)
 # output
-@tlx.jit
+@tlx.jit(do_not_specialize=["GRID_0", "GRID_1"])
 def _kernel_ws(
     a_desc,
     b_desc,
@@ -97,7 +97,7 @@ def _kernel_ws(
                 tl.store(sum_ptr + (tile // GRID_0) * M + rows, tl.sum(acc, axis=1), mask=rows < M)
 
 
-def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
+def _kernel_guard(a_ptr, b_ptr, c_ptr, sum_ptr, M, N, K, lda, ldb, ldc, **_):
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
     a = tlx.tma_view("a_ptr", a_ptr, shape=(M, K), strides=(lda, 1))
     tlx.require(not a.transposed, "stride", "a_ptr is stored column by column")
@@ -106,6 +106,7 @@ def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
     tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("c_ptr", c_ptr, (M, N), (ldc, 1), reads=(a, b))
+    tlx.require_disjoint("sum_ptr", sum_ptr, (None, M), (M, 1), reads=(a, b))
     return {"a_desc": a, "b_desc": b}
 
 

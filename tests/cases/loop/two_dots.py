@@ -20,7 +20,7 @@ def kernel(a_ptr, b_ptr, d_ptr, c_ptr, M, N, K, lda, ldb, ldc, BLOCK_M: tl.const
     acc = acc * tl.sigmoid(gate)
     tl.store(c_ptr + rows[:, None] * ldc + cols[None, :], acc.to(tl.float16), mask=(rows[:, None] < M) & (cols[None, :] < N))
 # output
-@tlx.jit
+@tlx.jit(do_not_specialize=["GRID_0", "GRID_1"])
 def _kernel_ws(
     a_desc,
     b_desc,
