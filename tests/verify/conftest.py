@@ -1,17 +1,7 @@
-"""What the verifier is tested on: conversions written by hand and made by the converter."""
+"""These tests simulate and compile: without a Triton wheel there is nothing to test but the protocol check."""
 
 from __future__ import annotations
 
-import pytest
+import importlib.util
 
-from tlxify.conversion import Conversion
-
-from . import samples
-
-pytest.importorskip("triton", reason="simulating and compiling need a Triton wheel")
-
-
-@pytest.fixture(scope="session")
-def sample() -> Conversion:
-    """A sound conversion, written by hand."""
-    return samples.conversion()
+collect_ignore_glob = [] if importlib.util.find_spec("triton") else ["test_[!p]*.py"]

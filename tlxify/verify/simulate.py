@@ -19,7 +19,7 @@ from .inputs import draw_cases, edge_cases
 from .loading import Loaded, load
 from .oracle import Reference, SourceFails, reference
 
-#: Failing cases after which a run is given up: more of the same help nobody.
+#: Findings after which a run is given up: more of the same help nobody.
 ENOUGH = 4
 
 
@@ -165,6 +165,7 @@ def simulate(
     drawn: int = 0,
     progress: Callable[[str], None] = lambda text: None,
     cases: Iterable[Case] | None = None,
+    enough: int = ENOUGH,
 ) -> Tally:
     """Simulates a share of the edge cases, then launches drawn at random.
 
@@ -174,6 +175,7 @@ def simulate(
         drawn: number of further launches that hypothesis draws.
         progress: called with a line per case.
         cases: instead of the edge cases.
+        enough: findings after which no further case is begun.
     """
     np.seterr(all="ignore")  # kernels compute with infinities and NaN on purpose
     simulation = Simulation(load(conversion))
@@ -182,7 +184,7 @@ def simulate(
     for number, case in enumerate(todo, 1):
         progress(f"simulated: {number}/{len(todo)} {case.name}")
         simulation.run(case)
-        if simulation.tally.failed >= ENOUGH or simulation.tally.source_fails:
+        if simulation.tally.failed >= enough or simulation.tally.source_fails:
             return simulation.tally
     if drawn and not simulation.tally.findings:
         progress(f"simulated: {drawn} drawn launches")

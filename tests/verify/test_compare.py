@@ -1,0 +1,83 @@
+"""How two outputs are compared."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tlxify.verify.compare import compare
+
+GENERATOR = np.random.default_rng(7)
+EXACT = GENERATOR.standard_normal((16, 8)) * 10
+
+
+def outcome(converted, source, exact=EXACT, dtype="fp16", unwritten=None):
+    nothing = np.zeros(source.shape, bool)
+    return compare("c", converted, source, exact, dtype, nothing if unwritten is None else unwritten, nothing)
+
+
+def test_equal_bits_are_identical():
+    source = EXACT.astype(np.float16)
+    found = outcome(source.copy(), source)
+    assert found.passed
+    assert found.identical
+
+
+def test_one_unit_in_the_last_place_passes_and_is_told():
+    source = EXACT.astype(np.float16)
+    converted = np.nextafter(source, np.float16(np.inf))
+    found = outcome(converted, source)
+    assert found.passed
+    assert not found.identical
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32"])
+def test_one_wrong_element_is_named(dtype):
+    kind = ml_dtypes.bfloat16 if dtype == "bf16" else dtype.replace("fp", "float")
+    source = EXACT.astype(kind)
+    converted = source.copy()
+    converted[3, 5] = converted[3, 5] + converted.dtype.type(1.0)
+    found = outcome(converted, source, dtype=dtype)
+    assert not found.passed
+    assert found.mismatch.startswith("c[3, 5] is ")
+    assert "1 of 128 elements" in found.mismatch
+
+
+def test_the_source_may_be_as_wrong_as_it_likes_but_not_the_conversion():
+    source = (EXACT * (1 + 1e-2)).astype(np.float16)
+    assert outcome((EXACT * (1 - 1e-2)).astype(np.float16), source).passed
+    assert not outcome((EXACT * (1 + 4e-2)).astype(np.float16), source).passed
+
+
+def test_nan_and_infinity_must_be_in_the_same_places():
+    source = EXACT.astype(np.float16)
+    source[0, 0], source[0, 1] = np.nan, np.inf
+    assert outcome(source.copy(), source).passed
+    for place, value in (((0, 0), 0.0), ((0, 1), -np.inf), ((2, 2), np.nan)):
+        converted = source.copy()
+        converted[place] = value
+        assert outcome(converted, source).mismatch.startswith(f"c[{place[0]}, {place[1]}]")
+
+
+def test_an_element_left_unwritten_is_a_mismatch_whatever_it_holds():
+    source = EXACT.astype(np.float16)
+    unwritten = np.zeros(source.shape, bool)
+    unwritten[1, 2] = True
+    assert "c[1, 2]: written by the source" in outcome(source.copy(), source, unwritten=unwritten).mismatch
+
+
+def test_integers_must_be_equal():
+    source = np.arange(6, dtype=np.int32)
+    converted = source.copy()
+    converted[4] = 9
+    found = compare("c", converted, source, None, "i32", np.zeros(6, bool), np.zeros(6, bool))
+    assert found.mismatch.startswith("c[4] is 9 instead of 4")
+
+
+def test_without_an_oracle_the_source_is_the_measure():
+    source = EXACT.astype(np.float16)
+    converted = source.copy()
+    converted[0, 0] += np.float16(0.5)
+    assert outcome(np.nextafter(source, np.float16(9)), source, exact=None).passed
+    assert not outcome(converted, source, exact=None).passed

@@ -1,0 +1,101 @@
+"""`verify` from the outside: rungs, evidence, skips."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from tlxify.verdict import Rung
+from tlxify.verify import ladder, verify
+
+from . import samples
+
+pytestmark = pytest.mark.triton
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """The sample with one of its configs: fewer launches and cubins."""
+    return samples.conversion(contract=replace(samples.CONTRACT, configs=samples.CONTRACT.configs[:1]))
+
+
+def test_a_sound_conversion_reaches_compiled(sample):
+    steps: list[str] = []
+    verdict = verify(sample, progress=steps.append)
+    assert verdict.rung == Rung.COMPILED
+    assert verdict.passed
+    assert [item.code for item in verdict.evidence] == [
+        *("protocol", "schedules", "numerics", "dispatch"),
+        "machine-code",
+    ]
+    assert {step.partition(":")[0] for step in steps} == {"protocol", "simulated", "compiled"}
+
+
+def test_a_broken_protocol_is_also_simulated_but_not_compiled(sample):
+    text = samples.TEXT.replace("(full[slot], STAGE_BYTES)", "(full[slot], STAGE_BYTES // 2)")
+    assert text != samples.TEXT
+    verdict = verify(replace(sample, module_text=text))
+    assert verdict.rung == Rung.NONE
+    assert {(item.rung, item.code) for item in verdict.findings} >= {
+        (Rung.PROTOCOL, "expect-bytes"),
+        (Rung.SIMULATED, "expect-bytes"),
+    }
+    assert all(item.rung <= Rung.SIMULATED for item in verdict.evidence)
+    assert all(item.line > 0 for item in verdict.findings)
+
+
+def test_a_wrong_kernel_stops_below_simulated(sample):
+    head, marker, tail = samples.TEXT.rpartition("acc = tl.maximum(acc, 0.0)")
+    assert marker
+    verdict = verify(replace(sample, module_text=f"{head}acc = tl.maximum(acc, 0.1){tail}"))
+    assert verdict.rung == Rung.PROTOCOL
+    (finding,) = verdict.findings
+    assert finding.code == "mismatch"
+    assert finding.text.startswith("c_ptr[")
+    assert "ACTIVATION = 'relu'" in finding.detail
+
+
+def test_a_failing_source_is_its_own_verdict(sample):
+    text = samples.TEXT.replace("(rows[:, None] < M) & (columns[None, :] < N)", "rows[:, None] < M", 1)
+    verdict = verify(replace(sample, module_text=text), upto=Rung.SIMULATED)
+    assert verdict.source_fails
+    assert not verdict.passed
+    assert not verdict.findings
+
+
+def test_without_triton_the_protocol_is_still_proved(sample, monkeypatch):
+    monkeypatch.setattr(ladder, "missing_for_simulation", lambda: "TLX602 no Triton here")
+    verdict = verify(sample)
+    assert verdict.rung == Rung.PROTOCOL
+    assert verdict.passed
+    assert verdict.skipped == (
+        "shared-memory budget: ring depths are the launcher's, which cannot be asked here",
+        "TLX602 no Triton here",
+    )
+
+
+def test_verifying_imports_nothing_heavy_in_the_parent():
+    script = """
+import sys
+for name in ("triton", "numpy", "torch", "greenlet", "hypothesis", "ml_dtypes"):
+    sys.modules[name] = None
+from tlxify.verify import verify
+from tlxify.verify.requirements import missing_for_simulation
+try:
+    missing_for_simulation()
+except ValueError:
+    pass  # a blocked module has no spec
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_rung_ran_is_skipped_with_a_reason_where_there_is_no_gpu(sample, monkeypatch):
+    for rung in ("protocol", "simulated", "compiled"):
+        monkeypatch.setattr(ladder._Ladder, rung, lambda self, **_: [])
+    monkeypatch.setattr(ladder, "missing_for_gpu", lambda: "TLX605 no launch on a GPU: none here")
+    verdict = verify(sample, upto=Rung.RAN)
+    assert verdict.rung == Rung.COMPILED
+    assert verdict.skipped == ("TLX605 no launch on a GPU: none here",)
