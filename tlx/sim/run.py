@@ -71,6 +71,7 @@ def run(
     order: Callable[[list[tuple[int, int, int]]], list[tuple[int, int, int]]] | None = None,
     lift: bool = False,
     tf32: bool = True,
+    max_steps: int = 10_000_000,
 ) -> Report:
     """Simulates a launch, one CTA after the other, and reports what is wrong with it.
 
@@ -92,6 +93,7 @@ def run(
         lift: compute with float64 wherever the kernel has a float type, rounding nowhere; outputs go to
             ``SimTensor.lifted``. Casts to integers and fp8 and bit casts stay, and are listed in ``Report.unlifted``.
         tf32: round fp32 operands of dots to tf32 where the kernel allows it, as the GPU does.
+        max_steps: scheduling points after which a CTA is given up as endless.
 
     Raises:
         SimulationError: the kernel is not valid, or uses something that is not simulated; the user's line is in the
@@ -103,7 +105,9 @@ def run(
     named = {name: value for name, value in (kwargs or {}).items() if name not in options}
     bound = inspect.signature(jit.fn).bind(*args, **named)
     bound.apply_defaults()
-    launch = _Launch(jit, dict(bound.arguments), options, picker(schedule), str(_replay(schedule)), check, lift, tf32)
+    launch = _Launch(
+        jit, dict(bound.arguments), options, picker(schedule), _replay(schedule), check, lift, tf32, max_steps
+    )
     extents = grid(bound.arguments) if callable(grid) else grid
     return launch.run(_programs([int(extent) for extent in extents], order, max_ctas))
 
@@ -138,6 +142,7 @@ class _Launch:
         check: bool,
         lift: bool,
         tf32: bool,
+        max_steps: int,
     ) -> None:
         if options.get("num_ctas", 1) != 1 or tuple(options.get("ctas_per_cga") or (1, 1, 1)) != (1, 1, 1):
             raise SimulationError("clusters are not simulated")
@@ -148,6 +153,7 @@ class _Launch:
         self.check = check
         self.lift = lift
         self.tf32 = tf32
+        self.max_steps = max_steps
         self.findings = Findings(replay)
         self.allocations: dict[int, Allocation] = {}
         self.steps = 0
@@ -180,7 +186,7 @@ class _Launch:
     def _run_program(self, program: Program, values: dict[str, Any], index: tuple[int, int, int]) -> None:
         SEMANTIC.builder.set_grid_idx(*index)
         self.findings.program = index
-        scheduler = Scheduler(self.picker)
+        scheduler = Scheduler(self.picker, self.max_steps)
         cta = SEMANTIC.cta = Cta(scheduler, self.findings, self.check, self.warps)
         kernel = Agent("the kernel", self.warps)
         try:

@@ -10,8 +10,9 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from .clocks import Clock, join, new_lane
+from .report import SimulationError
 from .schedules import Picker
-from .sites import NOWHERE, Site
+from .sites import NOWHERE, Site, here
 
 
 class Queue:
@@ -118,8 +119,9 @@ class Halt(Exception):
 class Scheduler:
     """Agents, what is in flight, and the loop."""
 
-    def __init__(self, picker: Picker) -> None:
+    def __init__(self, picker: Picker, max_steps: int) -> None:
         self.picker = picker
+        self.max_steps = max_steps
         self.agents: list[Agent] = []
         self.in_flight: list[Operation] = []
         self.current: Agent | None = None
@@ -146,8 +148,14 @@ class Scheduler:
             operation.queue.operations.append(operation)
 
     def step(self) -> None:
-        """A point where another agent may go first."""
+        """A point where another agent may go first.
+
+        Raises:
+            SimulationError: there have been more of them than a kernel that ends is granted.
+        """
         self.steps += 1
+        if self.steps > self.max_steps:
+            raise SimulationError(f"the CTA has not ended after {self.max_steps} steps", here())
         if self.picker.interrupts(len(self.in_flight)):
             self.hub.switch()
 

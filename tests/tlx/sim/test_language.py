@@ -231,6 +231,17 @@ def test_warp_barriers_count_threads(schedule):
     np.testing.assert_allclose(out, np.stack([wanted, wanted]), atol=1e-5)
 
 
+def test_a_kernel_that_does_not_end_is_given_up():
+    @tlx.jit
+    def endless(out):
+        bar = tlx.alloc_barriers(1)
+        while True:
+            tlx.barrier_wait(bar[0], 1)
+
+    with pytest.raises(tlx.sim.SimulationError, match="not ended after 1000 steps"):
+        tlx.sim.run(endless, (1,), (np.zeros(1, np.int32),), max_steps=1000)
+
+
 def test_closures_and_module_constants_are_seen_as_they_are_now():
     size = 4
 

@@ -198,6 +198,26 @@ def test_library_functions_helpers_and_control_flow():
 
 
 @triton.jit
+def row_sum(x, out, BLOCK: tl.constexpr):
+    v = tl.load(x + tl.arange(0, BLOCK))
+    tl.store(out, tl.reduce(v, 0, _plus))
+    tl.store(out + 1, tl.sum(v))
+    tl.store(out + 2, tl.max(v, 0))
+
+
+@triton.jit
+def _plus(a, b):
+    return a + b
+
+
+def test_narrow_floats_are_summed_without_stagnation():
+    x, out = np.ones(1024, bf16), np.zeros(3, np.float32)
+    tlx.sim.run(row_sum, (1,), (x, out), {"BLOCK": 1024})
+    assert out[1] == 1024
+    assert out[2] == 1
+
+
+@triton.jit
 def integers(a, b, out):
     x, y = tl.load(a), tl.load(b)
     tl.store(out, x // y)
