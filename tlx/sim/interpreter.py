@@ -14,7 +14,7 @@ from triton.language.extra import libdevice as generic_libdevice
 from triton.language.extra.cuda import libdevice
 from triton.runtime.jit import JITFunction
 
-from . import rewrite
+from . import logic, rewrite
 from .semantic import SimSemantic
 from .sites import MARK
 from .slotted import Slotted
@@ -88,6 +88,9 @@ _BUILTINS: dict[str, Any] = {
     rewrite.CONSTANT: plain,
     rewrite.OPEN: SEMANTIC.open_region,
     rewrite.CAPTURE: capture,
+    rewrite.AND: logic.logical_and,
+    rewrite.OR: logic.logical_or,
+    rewrite.NOT: logic.logical_not,
 }
 
 

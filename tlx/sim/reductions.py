@@ -70,11 +70,12 @@ def _reduce(inputs: tuple[Any, ...], axis: int, combine_fn: Any) -> list[np.ndar
     if whole is not None and len(inputs) == 1:
         data = inputs[0].handle.data
         return [np.asarray(whole(data, axis=axis)).astype(data.dtype, copy=False)]
-    parts = _slices(inputs, axis)
-    result = parts[0]
-    for part in parts[1:]:
-        result = _combine(combine_fn, result, part)
-    return [_as_array(r, p) for r, p in zip(result, parts[0], strict=True)]
+    arrays = [np.moveaxis(x.handle.data, axis, 0) for x in inputs]
+    while len(arrays[0]) > 1:
+        # Neighbours are combined, all pairs at once: a tree, as on a GPU, and in order.
+        left, right = (tuple(_tensor(a[i::2], x.dtype) for a, x in zip(arrays, inputs, strict=True)) for i in (0, 1))
+        arrays = [_as_array(r, p) for r, p in zip(_combine(combine_fn, left, right), left, strict=True)]
+    return [array[0] for array in arrays]
 
 
 def scan(input: Any, axis: Any, combine_fn: Any, reverse: Any = False, **hints: Any) -> Any:

@@ -1,6 +1,7 @@
 """Kernels as ordinary Python: the few places where Triton's reading of the source differs from Python's are rewritten.
 
 * ``x = 1`` makes a tensor, ``x: tl.constexpr = 1`` does not.
+* ``and``, ``or`` and ``not`` work on tensors, element by element and without short cuts.
 * ``with tlx.async_tasks()`` becomes a region object with one nested function per task, run where the block ends. A task
   takes what it uses from outside by value and nothing comes back: a name that it both reads and binds becomes a default
   argument, a name that it only binds is local.
@@ -22,6 +23,7 @@ BIND = "__tlx_bind"
 CONSTANT = "__tlx_constant"
 OPEN = "__tlx_open_region"
 CAPTURE = "__tlx_capture"
+AND, OR, NOT = "__tlx_and", "__tlx_or", "__tlx_not"
 
 
 def _called(node: ast.expr) -> str | None:
@@ -70,6 +72,10 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(args), [])
 
 
+def _no_arguments() -> ast.arguments:
+    return ast.arguments([], [], None, [], [], None, [])
+
+
 class _Rewriter(ast.NodeTransformer):
     def __init__(self, file: str, first_line: int, outer: set[str]) -> None:
         self.file = file
@@ -94,6 +100,16 @@ class _Rewriter(ast.NodeTransformer):
         constexpr = "constexpr" in ast.unparse(node.annotation)
         value = _call(CONSTANT if constexpr else BIND, node.value)
         return ast.copy_location(ast.Assign([node.target], value), node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        # Operands become functions: a constant on the left still decides whether the right is evaluated.
+        operands: list[ast.expr] = [ast.Lambda(_no_arguments(), value) for value in node.values]
+        return ast.copy_location(_call(AND if isinstance(node.op, ast.And) else OR, *operands), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        return ast.copy_location(_call(NOT, node.operand), node) if isinstance(node.op, ast.Not) else node
 
     def visit_With(self, node: ast.With) -> Any:
         if _is_with(node, "async_task"):
@@ -133,8 +149,7 @@ class _Rewriter(ast.NodeTransformer):
         taken = sorted(names.read & names.bound & self.outer)
         name = f"__tlx_task_{self.tasks}"
         self.tasks += 1
-        no_args = ast.arguments([], [], None, [], [], None, [])
-        values: list[ast.expr] = [_call(CAPTURE, ast.Lambda(no_args, ast.Name(n, ast.Load()))) for n in taken]
+        values: list[ast.expr] = [_call(CAPTURE, ast.Lambda(_no_arguments(), ast.Name(n, ast.Load()))) for n in taken]
         body = [line for statement in node.body for line in _as_list(self.visit(statement))]
         arguments = ast.arguments([], [ast.arg(n) for n in taken], None, [], [], None, values)
         function = ast.FunctionDef(name=name, args=arguments, body=body, decorator_list=[])
