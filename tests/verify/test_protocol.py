@@ -299,7 +299,7 @@ def test_text_that_does_not_parse_or_has_no_tasks():
 def test_the_check_needs_neither_triton_nor_numpy():
     script = f"""
 import sys
-for name in ("triton", "numpy", "torch", "greenlet", "hypothesis", "ml_dtypes"):
+for name in ("triton", "numpy", "torch", "greenlet", "hypothesis", "ml_dtypes", "libcst"):
     sys.modules[name] = None
 from tlxify.verify.protocol import World, check_protocol
 (evidence,) = check_protocol({HEAD + RING!r}, "kernel.py", [World({{"K": 640, "STAGES": 3}})])

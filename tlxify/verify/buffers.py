@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -148,6 +149,7 @@ def _memory(
     return Memory(spec, dtype, owner, array, mine, owner.copy())
 
 
+@functools.lru_cache(maxsize=16)
 def elements(name: str, shape: tuple[int, ...], dtype: str, data: Data) -> Any:
     """Values of an input; the same for the same name, shape and kind of data."""
     seed = int.from_bytes(hashlib.blake2s(f"{name} {shape} {data}".encode(), digest_size=8).digest(), "little")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..contract import Contract
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 from .buffers import Arguments, Inapplicable, Memory, make_arguments
@@ -21,6 +22,8 @@ from .oracle import as_constexpr
 
 #: Launches of each repeated case; races between warps show in one of thirty, or never.
 REPEATS = 30
+#: Tiles along each side of the result, and trips, of the large launches: several waves of CTAs.
+TILES, TRIPS = 16, 16
 
 
 @dataclass(slots=True)
@@ -34,8 +37,11 @@ class Record:
     compared: int = 0
     repeats: int = 0
     unstable_source: bool = False
+    #: Cases that the source itself cannot be launched on, and why.
+    source_failures: list[str] = field(default_factory=list)
     configs: set[int] = field(default_factory=set)
-    worst: tuple[float, float] = (0.0, 0.0)
+    #: The largest difference from the source, relative to size and scale of the output.
+    worst: float = 0.0
     findings: list[Evidence] = field(default_factory=list)
 
 
@@ -47,7 +53,7 @@ def run_on_gpu(
     if reason is not None:
         return {"skipped": f"TLX605 no launch on a GPU: {reason}"}, []
     session = _Session(load(conversion), repeats)
-    cases = _cases(conversion)
+    cases = gpu_cases(conversion.contract)
     for number, case in enumerate(cases, 1):
         progress(f"ran: {number}/{len(cases)} {case.name}")
         session.run(case, thorough=case.name in ("own tiles", "full size"))
@@ -59,11 +65,13 @@ def run_on_gpu(
     stability = "as unstable as the source" if record.unstable_source else "every repeat bit-identical"
     facts = {
         "launches": f"{record.launches} launches of {len(cases)} cases, {len(record.configs)} configs on a GPU",
-        "numerics": f"{record.identical} of {record.compared} outputs bit-identical to the source; worst error "
-        f"{record.worst[0]:.2g} (source {record.worst[1]:.2g})",
+        "numerics": f"{record.identical} of {record.compared} outputs bit-identical to the source; "
+        f"the worst differs by {record.worst:.2g}",
         "stability": f"{record.repeats} repeats: {stability}",
         "dispatch": f"specialized in {record.specialized} launches, the original in {record.original}",
     }
+    if record.source_failures:
+        facts["source-fails"] = f"the source fails in {len(record.source_failures)} cases; {record.source_failures[0]}"
     return {"facts": facts}, record.findings
 
 
@@ -76,9 +84,8 @@ def _unusable() -> str | None:
     return None if major == 9 else f"compute capability {major}.{minor}, not 9.x"
 
 
-def _cases(conversion: Conversion) -> list[Case]:
+def gpu_cases(contract: Contract) -> list[Case]:
     """The edge cases with each config's own tiles, and a large launch of each config."""
-    contract = conversion.contract
     cases = []
     for case in edge_cases(contract):
         if case.zeroed is not None:
@@ -96,7 +103,33 @@ def _cases(conversion: Conversion) -> list[Case]:
                 tiles = (value + step // 2) // step
                 scaled[size] = max(0, tiles * full + value - tiles * step)
         cases.append(replace(case, tiles=(), values=tuple(scaled.items())))
-    return cases + [full_size_case(contract, index) for index in range(len(contract.configs))]
+    return cases + [full_size_case(contract, index, tiles=TILES, trips=TRIPS) for index in range(len(contract.configs))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Launch:
+    """One set of arguments, on the host and on the device. `owners` maps the arrays that own memory to their copies."""
+
+    case: Case
+    arguments: Arguments
+    owners: Mapping[int, Any]
+
+    def again(self) -> _Launch:
+        """The same arguments in fresh memory on the device."""
+        return _Launch(self.case, self.arguments, {key: owner.clone() for key, owner in self.owners.items()})
+
+    def equals(self, other: _Launch) -> bool:
+        """Whether all memory, canaries included, has the same bits as another launch of these arguments."""
+        import torch
+
+        pairs = ((owner, other.owners[key]) for key, owner in self.owners.items())
+        return all(torch.equal(mine.view(torch.uint8), theirs.view(torch.uint8)) for mine, theirs in pairs)
+
+    def fetch(self) -> Mapping[str, Memory]:
+        """The written tensors, after copying all memory back into the arguments."""
+        for memory in self.arguments.tensors.values():
+            _from_gpu(self.owners[id(memory.owner)], memory)
+        return {name: memory for name, memory in self.arguments.tensors.items() if memory.spec.writes}
 
 
 class _Session:
@@ -109,83 +142,90 @@ class _Session:
     def run(self, case: Case, *, thorough: bool) -> None:
         """Runs source and conversion once each, the conversion again and again if `thorough`."""
         try:
-            arguments = make_arguments(self.contract, case, 0)
+            source, converted = self._prepare(case, 0), self._prepare(case, 1)
         except Inapplicable:
             return
-        if 0 in arguments.grid:
+        if 0 in source.arguments.grid:
             return
-        source = self.launch(self.loaded.source, case, 0)
-        again = self.launch(self.loaded.source, case, 1) if thorough else source
-        stable = all((source[name].pattern == again[name].pattern).all() for name in source)
-        self.record.unstable_source |= not stable
-        before = self._fast_launches()
-        first = self.launch(self.loaded.bound, case, 2)
-        fast = self._fast_launches() > before
-        self.record.specialized += fast
-        self.record.original += not fast
-        self.record.configs |= {case.config} if fast else set()
-        if case.path == "specialized" and arguments.faithful and not fast:
+        pristine, source_pristine = converted.again(), source.again()
+        try:
+            self._launch(self.loaded.source, source)
+        except Exception as error:  # whatever it is, it is not the conversion's fault
+            self.record.source_failures.append(f"{case.name}: {type(error).__name__}: {str(error).splitlines()[0]}")
+            return
+        stable = True
+        if thorough:
+            self._launch(self.loaded.source, source_pristine)
+            stable = source.equals(source_pristine)
+            self.record.unstable_source |= not stable
+        fast = self._launch_converted(converted)
+        if case.path == "specialized" and converted.arguments.faithful and not fast:
             self.found("dispatch", "the original kernel ran where the specialized one must", case)
         if case.path == "original" and fast:
             self.found("dispatch", "the specialized kernel ran where the original must", case)
-        if not any(layout == "overlap" for _, layout in case.layouts):  # the source races with itself there
-            self._compare(case, first, source)
-        for repeat in range(self.repeats - 1 if thorough and fast else 0):
-            other = self.launch(self.loaded.bound, case, 3 + repeat)
+        if any(layout == "overlap" for _, layout in case.layouts):
+            if fast:
+                self.found("dispatch", "the specialized kernel ran although its output overlaps an input", case)
+            return  # the source races with itself there: nothing to compare
+        self._compare(case, converted, source)
+        for repeat in range(self.repeats - 1 if thorough and fast and stable else 0):
+            other = pristine.again()
+            self._launch(self.loaded.bound, other)
             self.record.repeats += 1
-            for name, memory in other.items():
-                if stable and not (memory.pattern == first[name].pattern).all():
-                    self.found("unstable", f"{name} differs from run to run (repeat {repeat + 1})", case)
-                    return
+            if not other.equals(converted):
+                self.found("unstable", f"the result differs from run to run (repeat {repeat + 1})", case)
+                return
 
-    def launch(self, kernel: Any, case: Case, run: int) -> Mapping[str, Memory]:
-        """One launch in fresh memory: its written tensors, back on the host."""
-        import torch
-
+    def _prepare(self, case: Case, run: int) -> _Launch:
         arguments = make_arguments(self.contract, case, run)
         owners: dict[int, Any] = {}
+        for memory in arguments.tensors.values():
+            if id(memory.owner) not in owners:
+                owners[id(memory.owner)] = _to_gpu(memory)
+        return _Launch(case, arguments, owners)
+
+    def _launch(self, kernel: Any, launch: _Launch) -> None:
+        """Runs a kernel and waits for it: what fails, fails here."""
+        import torch
+
         tensors = {}
-        for name, memory in arguments.tensors.items():
-            owner = owners.get(id(memory.owner))
-            if owner is None:
-                owner = owners[id(memory.owner)] = _to_gpu(memory)
-            start = memory.array.__array_interface__["data"][0] - memory.owner.__array_interface__["data"][0]
-            steps = [step // memory.array.itemsize for step in memory.array.strides]
-            tensors[name] = torch.as_strided(owner, memory.array.shape, steps, start // memory.array.itemsize)
-        config = case.launch_config(self.contract)
+        for name, memory in launch.arguments.tensors.items():
+            array, owner = memory.array, memory.owner
+            start = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+            steps = [step // array.itemsize for step in array.strides]
+            device = launch.owners[id(owner)]
+            tensors[name] = torch.as_strided(device, array.shape, steps, start // array.itemsize)
+        config = launch.case.launch_config(self.contract)
         options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
-        scalars = {name: as_constexpr(value) for name, value in arguments.scalars.items()}
-        kernel[arguments.grid](**tensors, **scalars, **arguments.constants, **options)
+        scalars = {name: as_constexpr(value) for name, value in launch.arguments.scalars.items()}
+        kernel[launch.arguments.grid](**tensors, **scalars, **launch.arguments.constants, **options)
         torch.cuda.synchronize()
         self.record.launches += 1
-        for memory in arguments.tensors.values():
-            _from_gpu(owners[id(memory.owner)], memory)
-        self._undamaged(case, arguments)
-        return {name: memory for name, memory in arguments.tensors.items() if memory.spec.writes}
 
-    def _undamaged(self, case: Case, arguments: Arguments) -> None:
-        if any(layout == "overlap" for _, layout in case.layouts):
-            return
-        for memory in arguments.tensors.values():
+    def _launch_converted(self, launch: _Launch) -> bool:
+        """Whether the specialized kernel ran, by the launcher's own count."""
+        before = self._fast_launches()
+        self._launch(self.loaded.bound, launch)
+        fast = self._fast_launches() > before
+        self.record.specialized += fast
+        self.record.original += not fast
+        if fast:
+            self.record.configs.add(launch.case.config)
+        return fast
+
+    def _compare(self, case: Case, converted: _Launch, source: _Launch) -> None:
+        mine, theirs = converted.fetch(), source.fetch()
+        for memory in converted.arguments.tensors.values():
             if (damage := memory.damaged()) is not None:
                 self.found("canary", damage, case)
-
-    def _compare(self, case: Case, converted: Mapping[str, Memory], source: Mapping[str, Memory]) -> None:
+                return
         trips = "" if case.trips is None else f" at {case.trips} trips of the dot loop"
-        for name, memory in converted.items():
-            theirs = source[name]
-            result = compare(
-                name,
-                memory.array,
-                theirs.array,
-                None,
-                memory.dtype,
-                memory.unwritten(),
-                theirs.unwritten(),
-            )
+        for name, memory in mine.items():
+            other = theirs[name]
+            result = compare(name, memory.array, other.array, None, memory.dtype, memory.unwritten(), other.unwritten())
             self.record.compared += 1
             self.record.identical += result.identical
-            self.record.worst = max(self.record.worst, (result.error, result.source_error))
+            self.record.worst = max(self.record.worst, result.error)
             if result.mismatch is not None:
                 self.found("mismatch", f"{result.mismatch}{trips}", case)
 

@@ -96,17 +96,17 @@ def draw_cases(contract: Contract) -> SearchStrategy[Case]:
     return case()
 
 
-def full_size_case(contract: Contract, index: int, *, odd: bool = False) -> Case:
-    """A launch as large as real ones, with the config's own tiles. Its memory is never touched.
+def full_size_case(contract: Contract, index: int, *, odd: bool = False, tiles: int = 32, trips: int = 64) -> Case:
+    """A launch as large as real ones, with the config's own tiles.
 
     Sizes are multiples of the tiles; if `odd`, no size of the result is a multiple of anything.
     """
     base = _base(contract, index, small=False)
     constants = base.constants(contract)
-    sizes = {size: 32 * _extent(constants, tile) - (3 if odd else 0) for size, tile in contract.tiled}
+    sizes = {size: tiles * _extent(constants, tile) - (3 if odd else 0) for size, tile in contract.tiled}
     if contract.contracted is not None:
         size, tile = contract.contracted
-        sizes[size] = 64 * _extent(constants, tile) - (8 if odd else 0)
+        sizes[size] = trips * _extent(constants, tile) - (8 if odd else 0)
     layouts: tuple[tuple[str, Layout], ...] = base.layouts if odd else ()
     return _with(replace(base, name="full size", layouts=layouts), contract, **sizes)
 
@@ -269,4 +269,4 @@ def _own_tiles(contract: Contract, index: int) -> Case:
     if contract.contracted is not None:
         size, tile = contract.contracted
         sizes[size] = (stages_of(contract, index) + 1) * _extent(constants, tile) - 7
-    return _with(replace(base, name="own tiles"), contract, **sizes)
+    return _with(replace(base, name="own tiles", schedules=("late", 0)), contract, **sizes)

@@ -15,7 +15,7 @@ from .requirements import missing_for_gpu, missing_for_simulation
 #: Children that work at a time.
 PROCESSES = 2
 #: Launches that hypothesis draws besides the edge cases, in all children together.
-DRAWN = 24
+DRAWN = 40
 
 Progress = Callable[[str], None]
 
