@@ -80,7 +80,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 golden: $(READY)
-	$(BIN)/python -m pytest tests/cases --update-golden $(PYTEST)
+	$(BIN)/python -m pytest tests/test_cases.py tests/test_corpus.py --update-golden $(PYTEST)
 
 corpus: $(READY)
 	$(BIN)/python corpus/fetch.py
