@@ -110,3 +110,13 @@ def test_variants_name_themselves():
     case = full_size_case(samples.CONTRACT, 1)
     assert Variant(case).label == "config 1, dtype 0"
     assert Variant(replace(case, layouts=(("a_ptr", "columns"),))).label == "config 1, dtype 0, a_ptr columns"
+
+
+def test_a_config_that_cannot_be_specialized_is_told_and_no_fault():
+    config = samples.CONTRACT.configs[1]
+    thin = replace(config, values=(("BLOCK_M", 32), *config.values[1:]))
+    built = compile_variants(
+        samples.conversion(contract=replace(samples.CONTRACT, configs=(config, thin))), share=(2, 4)
+    )
+    assert built.findings == []
+    assert built.left[1].startswith("rows:")

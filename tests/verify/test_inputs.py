@@ -140,3 +140,12 @@ def test_bf16_needs_no_ml_dtypes(monkeypatch):
     assert np.isnan(dtypes.decode(plain, "bf16")[~numbers]).all()
     with pytest.raises(TypeError, match="needs ml_dtypes"):
         dtypes.storage("fp8e5")
+
+
+def test_a_size_named_after_a_grid_axis_follows_the_grid():
+    tensors = (*samples.CONTRACT.tensors, TensorSpec("sums_ptr", ("grid_0", "N"), ("N", "1"), False, True, "result"))
+    contract = replace(samples.CONTRACT, tensors=tensors, free_sizes=("grid_0",))
+    for case in edge_cases(contract):
+        if "N = 0" not in case.name and "M = 0" not in case.name:
+            arguments = make_arguments(contract, case, 0)
+            assert arguments.tensors["sums_ptr"].array.shape[0] == arguments.grid[0]

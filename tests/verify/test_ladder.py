@@ -72,7 +72,7 @@ def test_without_triton_the_protocol_is_still_proved(sample, monkeypatch):
     assert verdict.rung == Rung.PROTOCOL
     assert verdict.passed
     assert verdict.skipped == (
-        "shared-memory budget: ring depths are the launcher's, which cannot be asked here",
+        "budgets of the protocol: ring depths are the launcher's choice, and Triton is not here",
         "TLX602 no Triton here",
     )
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..contract import Contract, TensorSpec, evaluate
 from .cases import Case, Data
 from .dtypes import FORMATS, bits, encode, storage
+from .grids import settle_grid
 from .layouts import strides_of
 
 #: Elements before and after each tensor: a multiple of 16 bytes in every type, so that bases stay aligned.
@@ -86,6 +87,7 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     constants = case.constants(contract)
     scalars: dict[str, object] = dict(case.values)
     known = {**scalars, **constants}
+    grid = settle_grid(contract, known)
     dtypes = {tensor.dtype_group: tensor.dtypes[min(case.dtype, len(tensor.dtypes) - 1)] for tensor in contract.tensors}
     tensors: dict[str, Memory] = {}
     strides_by_name = {scalar.name for scalar in contract.scalars if scalar.kind == "stride"}
@@ -108,7 +110,6 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
             scalars[spec_.name] = tensors[spec_.dtype_of].dtype
     parameters = set(contract.parameters)
     scalars = {name: value for name, value in scalars.items() if name in parameters and name not in constants}
-    grid = tuple(evaluate(expression, known) for expression in contract.grid)
     constants = {name: value for name, value in constants.items() if name in parameters}
     return Arguments(tensors, scalars, constants, grid, faithful)
 

@@ -17,8 +17,9 @@ from ..contract import Contract, evaluate
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 from .cases import Case, Layout
-from .dispatch import viewed
+from .dispatch import STRUCTURAL, viewed
 from .dtypes import storage
+from .grids import settle_grid
 from .inputs import full_size_case
 from .layouts import strides_of
 from .loading import Loaded, load
@@ -67,6 +68,8 @@ class Built:
     registers: int = 0
     shared: int = 0
     configs: set[int] = field(default_factory=set)
+    #: Configs that no launch could specialize, and why.
+    left: dict[int, str] = field(default_factory=dict)
     findings: list[Evidence] = field(default_factory=list)
 
 
@@ -119,18 +122,22 @@ def compile_variants(
     return built
 
 
-def launch_constants(conversion: Conversion) -> list[dict[str, Any]]:
-    """The constexprs of each specialized launch: every config, the first in all layouts."""
-    loaded, found = load(conversion), []
+def launch_constants(conversion: Conversion) -> tuple[list[dict[str, Any]], str]:
+    """The constexprs of each specialized launch (every config, the first in all layouts); why another is not."""
+    loaded, refusal = load(conversion), ""
+    found: list[dict[str, Any]] = []
     for variant in variants(conversion.contract, _views(loaded)):
         answer = None if variant.odd or variant.case.dtype else dispatched(loaded, variant.case)
-        if answer is None or answer[0].path != "specialized":
+        if answer is None:
             continue
         dispatch, _ = answer
+        if dispatch.path != "specialized":
+            refusal = f"{dispatch.code}: {dispatch.text}"
+            continue
         names = {parameter.name for parameter in dispatch.kernel.params if parameter.is_constexpr}
         plain = (bool, int, float, str, type(None))
         found.append({name: v for name, v in dispatch.kwargs.items() if name in names and isinstance(v, plain)})
-    return found
+    return found, refusal
 
 
 def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
@@ -139,7 +146,9 @@ def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
         return  # the contract cannot express this layout
     dispatch, _ = found
     if dispatch.path != "specialized":
-        if not variant.odd and not variant.case.layouts:
+        if dispatch.code in STRUCTURAL:
+            built.left.setdefault(variant.case.config, f"{dispatch.code}: {dispatch.text}")
+        elif not variant.odd and not variant.case.layouts:
             text = f"config {variant.case.config} is left to the original ({dispatch.code}: {dispatch.text})"
             built.findings.append(_finding(loaded, "dispatch", text, variant))
         return
@@ -226,6 +235,7 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
     import tlx.sim
 
     known: dict[str, object] = {**dict(case.values), **case.constants(contract)}
+    grid = settle_grid(contract, known)
     strides_by_name = {scalar.name for scalar in contract.scalars if scalar.kind == "stride"}
     tensors: dict[str, Any] = {}
     for spec in contract.tensors:
@@ -243,7 +253,7 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
             if constexpr.kind == "dtype" and constexpr.dtype_of == spec.name:
                 known[constexpr.name] = str(tensors[spec.name].dtype)
     given = {name: as_constexpr(known[name]) for name in contract.parameters if name in known}
-    return tensors, given, tuple(evaluate(expression, known) for expression in contract.grid)
+    return tensors, given, grid
 
 
 def _finding(loaded: Loaded, code: str, text: str, variant: Variant, detail: str = "") -> Evidence:

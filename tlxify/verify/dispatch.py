@@ -13,6 +13,8 @@ from .oracle import as_constexpr
 
 #: SMs of the device that the launcher is told of: so few that programs fetch more than one tile.
 PROCESSORS = 2
+#: Reasons that lie in a config: no launch could specialize it, and leaving it to the original is right.
+STRUCTURAL = ("rows", "box", "shared-memory")
 
 
 @contextlib.contextmanager
@@ -52,7 +54,7 @@ def misdirected(case: Case, arguments: Arguments, dispatch: Any, through_views: 
     `through_views` names the tensors that the specialized kernel reads through descriptors on ordinary input.
     """
     wanted = case.path
-    if wanted == "specialized" and not arguments.faithful:
+    if wanted == "specialized" and (not arguments.faithful or dispatch.code in STRUCTURAL):
         return None
     if wanted == "view":
         troubled = {name for name, layout in case.layouts if layout == "odd"}

@@ -82,17 +82,19 @@ class _Ladder:
     def protocol(self, *, ask_launcher: bool) -> list[Evidence]:
         """The text's barrier protocol, in the launches that the launcher would make, or in guessed ones."""
         conversion, launches = self.conversion, None
+        why = "Triton is not here"
         if ask_launcher:
             outcome = self.jobs("launches", Rung.PROTOCOL, [{}])[0]
             if outcome.findings:
                 return list(outcome.findings)
             launches = outcome.figures.get("launches") or None
+            why = f"it specializes no config ({outcome.figures.get('refusal')})"
         worlds = worlds_of(conversion.contract, launches)
         found = check_protocol(
             conversion.module_text, conversion.file, worlds, budgets=launches is not None, progress=self.progress
         )
         if launches is None:
-            self.skipped.append("shared-memory budget: ring depths are the launcher's, which cannot be asked here")
+            self.skipped.append(f"budgets of the protocol: ring depths are the launcher's choice, and {why}")
         return list(found)
 
     def simulated(self) -> list[Evidence]:
@@ -144,7 +146,11 @@ class _Ladder:
         registers, shared = (max(int(o.figures.get(name, 0)) for o in outcomes) for name in ("registers", "shared"))
         text = f"{count} cubins for sm_90 of {len(configs)} configs: no stack, HGMMA and UTMALDG in loops, USETMAXREG"
         text += f"; at most {registers} registers and {shared} bytes of shared memory"
-        return [Evidence(Rung.COMPILED, True, "machine-code", text)]
+        proved = [Evidence(Rung.COMPILED, True, "machine-code", text)]
+        left = {config: reason for outcome in outcomes for config, reason in outcome.figures.get("left", {}).items()}
+        for config, reason in sorted(left.items()):
+            proved.append(Evidence(Rung.COMPILED, True, "left-to-original", f"config {config} ({reason})"))
+        return proved
 
     def ran(self) -> list[Evidence] | None:
         """Launches on a GPU; None where there is none."""

@@ -50,7 +50,8 @@ def launches(job: Job, progress: Callable[[str], None]) -> Result:
     """The constexprs of each config as the launcher derives them, for the protocol check."""
     from .compiled import launch_constants
 
-    return {"launches": launch_constants(job.conversion)}, []
+    found, refusal = launch_constants(job.conversion)
+    return {"launches": found, "refusal": refusal}, []
 
 
 def simulate(job: Job, progress: Callable[[str], None]) -> Result:
@@ -81,6 +82,7 @@ def compiled(job: Job, progress: Callable[[str], None]) -> Result:
     figures = {
         "compiled": built.compiled,
         "configs": sorted(built.configs),
+        "left": {str(config): reason for config, reason in built.left.items()},
         "registers": built.registers,
         "shared": built.shared,
     }

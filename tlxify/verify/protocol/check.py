@@ -84,10 +84,10 @@ def check_protocol(
 
 
 def _with_flags(module: Module, kernel: str, worlds: Iterable[World]) -> Iterator[World]:
-    """The worlds, with every combination of the compile-time parameters that they leave open dealt out in turn."""
-    constexprs = module.constexprs(kernel)
+    """The worlds, with every combination of the compile-time flags that they leave open dealt out in turn."""
+    known = module.flags(kernel)
     for number, world in enumerate(worlds):
-        flags = [name for name in constexprs if name not in world.values][:_FLAGS]
+        flags = [name for name in known if name not in world.values][:_FLAGS]
         turn = number + number // 4  # worlds come in fours of one trip count
         values = {name: bool(turn >> bit & 1) for bit, name in enumerate(flags)}
         yield replace(world, values={**world.values, **values}) if flags else world

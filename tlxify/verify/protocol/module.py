@@ -65,8 +65,25 @@ class Module:
                 return None if base is None else _canonical(f"{base}.{attr}")
         return None
 
-    def constexprs(self, function: str) -> tuple[str, ...]:
-        """Parameters without a default that are known when the function is compiled."""
+    def flags(self, function: str) -> tuple[str, ...]:
+        """Compile-time parameters that are only ever asked whether they are true."""
+        names = self._constexprs(function)
+        asked: set[ast.AST] = set()
+        used: dict[str, list[ast.Name]] = {name: [] for name in names}
+        for node in ast.walk(self.functions[function]):
+            match node:
+                case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+                    asked.add(test)
+                case ast.BoolOp(values=values):
+                    asked.update(values)
+                case ast.UnaryOp(op=ast.Not(), operand=operand):
+                    asked.add(operand)
+                case ast.Name(id=name) if name in used:
+                    used[name].append(node)
+        return tuple(name for name in names if used[name] and asked.issuperset(used[name]))
+
+    def _constexprs(self, function: str) -> tuple[str, ...]:
+        """Compile-time parameters without a default."""
         arguments = self.functions[function].args
         required = arguments.args[: len(arguments.args) - len(arguments.defaults)]
         return tuple(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...contract import Contract, LaunchConfig, evaluate
+from ...contract import Contract, LaunchConfig
+from ..grids import settle_grid
 from .world import World
 
 #: Element sizes in bytes by the short dtype names of contracts.
@@ -92,7 +93,7 @@ def _world(
         extent = constants.get(tile, 64)
         ragged = 3 if seed and trips else 0
         values[size] = trips * extent - ragged if isinstance(extent, int) else 64 * trips
-    grid = tuple(evaluate(expression, values) for expression in contract.grid)
+    grid = settle_grid(contract, values)
     total = 1
     for extent in grid:
         total *= extent

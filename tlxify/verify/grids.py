@@ -1,0 +1,20 @@
+"""The grid of a launch, and the sizes that follow from it."""
+
+from __future__ import annotations
+
+from ..contract import Contract, evaluate
+
+
+def settle_grid(contract: Contract, known: dict[str, object]) -> tuple[int, ...]:
+    """The grid's extents under the `known` sizes and constexprs.
+
+    A free size `grid_0` is by convention the extent of grid axis 0 (a tensor with one row per program). Where the axis
+    has an expression of its own, that decides, and the size is corrected in `known`.
+    """
+    grid = []
+    for axis, expression in enumerate(contract.grid):
+        extent = evaluate(expression, known)
+        if f"grid_{axis}" in contract.free_sizes:
+            known[f"grid_{axis}"] = extent
+        grid.append(extent)
+    return tuple(grid)
