@@ -161,6 +161,7 @@ def test_results_are_stable(converted):
     assert all((converted.matmul(a, b) == first).all() for _ in range(30))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_compiled_function_does_not_fail(converted):
     import torch
 
