@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tlxify.pipeline import analyze, convert
+    from .pipeline import analyze, convert
 
 __all__ = ["analyze", "convert"]
 
@@ -13,7 +13,7 @@ __all__ = ["analyze", "convert"]
 def __getattr__(name: str) -> Any:
     """Loads the converter when it is asked for: verifying on a GPU machine must not need libcst."""
     if name in __all__:
-        from tlxify import pipeline
+        from . import pipeline
 
         return getattr(pipeline, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -76,7 +76,7 @@ class Contract:
     tensors: tuple[TensorSpec, ...]
     scalars: tuple[ScalarSpec, ...]
     constexprs: tuple[ConstexprSpec, ...]
-    #: From the autotune decorator or the launch site when they are literal; else a set of ours, marked by `configs_known`.
+    #: From the autotune decorator or the launch site where literal; else a set of ours, marked by `configs_known`.
     configs: tuple[LaunchConfig, ...]
     configs_known: bool
     #: One expression per grid axis.
@@ -107,7 +107,7 @@ _FUNCTIONS: Mapping[str, Callable[..., object]] = {"cdiv": cdiv, "min": min, "ma
 
 
 def evaluate(expression: str, values: Mapping[str, object]) -> int:
-    """The value of a contract expression. Raises KeyError for an unknown name, ValueError for anything but arithmetic."""
+    """The value of a contract expression. Raises KeyError for an unknown name, ValueError for more than arithmetic."""
 
     def value(node: ast.expr) -> object:
         match node:

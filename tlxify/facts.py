@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from tlxify.diagnostics import Diagnostic
-from tlxify.poly import Poly, Symbol
-from tlxify.source import Span
+from .diagnostics import Diagnostic
+from .poly import Poly, Symbol
+from .source import Span
 
 #: An axis of a block value. Axes that a broadcast, a dot or a store ties together share a number.
 AxisId = int
@@ -16,7 +16,7 @@ AxisId = int
 
 @dataclass(frozen=True, slots=True)
 class Creator:
-    """Where an axis gets its length: `tl.arange(0, BLOCK_M)`, or one entry of a shape as in `tl.zeros((BLOCK_M, …))`."""
+    """Where an axis gets its length: `tl.arange(0, BLOCK_M)`, or one entry of a shape, `tl.zeros((BLOCK_M, …))`."""
 
     kind: Literal["arange", "shape"]
     #: The arange call, or the entry of the shape.

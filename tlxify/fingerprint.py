@@ -12,7 +12,7 @@ import hashlib
 import textwrap
 from collections.abc import Iterable
 
-from tlxify.model import Kernel, Module
+from .model import Kernel, Module
 
 _DIGITS = 16
 

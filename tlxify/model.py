@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tlxify.source import SourceFile, Span
+from .source import SourceFile, Span
 
 
 @dataclass(frozen=True, slots=True)

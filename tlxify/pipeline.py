@@ -1,4 +1,4 @@
-"""The whole flow on one screen: text → kernels → facts → plan → text, with the refusal of each kernel as its outcome."""
+"""The whole flow on one screen: text → kernels → facts → plan → text; a refusal is the outcome of its kernel."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from tlxify.analyses import analyze as analyze_kernel
-from tlxify.analyses.contracts import infer_contract
-from tlxify.contract import Contract
-from tlxify.conversion import Conversion
-from tlxify.diagnostics import Decline, Diagnostic
-from tlxify.facts import Facts
-from tlxify.fingerprint import fingerprint
-from tlxify.model import Kernel, Module
-from tlxify.layout import line_length
-from tlxify.outcome import FileConversion, KernelOutcome, VerdictWord
-from tlxify.parse.kernels import find_kernels
-from tlxify.parse.module import parse_module
-from tlxify.plan import Plan
-from tlxify.rewrites import blocks
-from tlxify.rolemap import role_lines
-from tlxify.schedules import cooperative
-from tlxify.slice import cut
-from tlxify.source import SourceFile
-from tlxify.targets import HOPPER, Target
+from .analyses import analyze as analyze_kernel
+from .analyses.contracts import infer_contract
+from .contract import Contract
+from .conversion import Conversion
+from .diagnostics import Decline, Diagnostic
+from .facts import Facts
+from .fingerprint import fingerprint
+from .layout import line_length
+from .model import Kernel, Module
+from .outcome import FileConversion, KernelOutcome, VerdictWord
+from .parse.kernels import find_kernels
+from .parse.module import parse_module
+from .plan import Plan
+from .rewrites import blocks
+from .rolemap import role_lines
+from .schedules import cooperative
+from .slice import cut
+from .source import SourceFile
+from .targets import HOPPER, Target
 
 #: Schedules by the name a user may ask for: whether program ids become a tile loop.
 SCHEDULES = {"auto": True, "persistent": True, "cooperative": False}
@@ -47,7 +47,9 @@ def analyze(source: SourceFile, kernel: str | None = None) -> tuple[Analysis, ..
     )
 
 
-def convert(source: SourceFile, kernels: tuple[str, ...] | None = None, schedule: str = "auto", target: Target = HOPPER) -> FileConversion:
+def convert(
+    source: SourceFile, kernels: tuple[str, ...] | None = None, schedule: str = "auto", target: Target = HOPPER
+) -> FileConversion:
     """Converts the kernels of a file. Raises Decline only for the file as a whole (TLX101, TLX102, TLX103, TLX108)."""
     source = _written_by_user(source)
     module = parse_module(source)
@@ -72,7 +74,9 @@ def convert(source: SourceFile, kernels: tuple[str, ...] | None = None, schedule
     )
 
 
-def _convert_one(kernel: Kernel, target: Target, width: int, *, persistent: bool) -> tuple[KernelOutcome, blocks.Piece | None]:
+def _convert_one(
+    kernel: Kernel, target: Target, width: int, *, persistent: bool
+) -> tuple[KernelOutcome, blocks.Piece | None]:
     try:
         sliced = cut(kernel)
         facts = analyze_kernel(kernel)
@@ -84,7 +88,9 @@ def _convert_one(kernel: Kernel, target: Target, width: int, *, persistent: bool
     conversion = None
     if contract is not None:
         conversion = Conversion(kernel.name, contract, blocks.standalone(piece), kernel.module.source.path)
-    outcome = KernelOutcome(kernel.name, kernel.span, "converted", (), plan, role_lines(kernel, facts, plan), contract, conversion)
+    outcome = KernelOutcome(
+        kernel.name, kernel.span, "converted", (), plan, role_lines(kernel, facts, plan), contract, conversion
+    )
     return outcome, piece
 
 

@@ -1,6 +1,7 @@
-"""PLAN: who does what in the converted kernel, decided before a line is written. It holds names and short expressions, no syntax.
+"""PLAN: who does what in the converted kernel, decided before a line is written.
 
-Expressions are Python text over names of the source kernel (`pid_m * BLOCK_M`) or over its parameters (guard and bytes).
+It holds names and short expressions, no syntax. Expressions are Python text over names of the source kernel
+(`pid_m * BLOCK_M`) or over its parameters (guard and bytes).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tlxify.source import Span
+from .source import Span
 
 
 @dataclass(frozen=True, slots=True)

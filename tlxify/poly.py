@@ -113,7 +113,9 @@ class Poly:
     def substitute(self, values: Mapping[Symbol, Poly]) -> Poly:
         """The polynomial with some symbols replaced."""
         return sum_of(
-            reduce(lambda product, symbol: product * values.get(symbol, Poly.of(symbol)), monomial, Poly.of(coefficient))
+            reduce(
+                lambda product, symbol: product * values.get(symbol, Poly.of(symbol)), monomial, Poly.of(coefficient)
+            )
             for monomial, coefficient in self.terms
         )
 

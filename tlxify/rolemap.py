@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tlxify.facts import Facts, StatementFact
-from tlxify.model import Kernel
-from tlxify.outcome import RoleLine
-from tlxify.plan import Plan
-from tlxify.source import Span
+from .facts import Facts, StatementFact
+from .model import Kernel
+from .outcome import RoleLine
+from .plan import Plan
+from .source import Span
 
 
 def role_lines(kernel: Kernel, facts: Facts, plan: Plan) -> tuple[RoleLine, ...]:
@@ -16,7 +16,9 @@ def role_lines(kernel: Kernel, facts: Facts, plan: Plan) -> tuple[RoleLine, ...]
     result = []
     for number in range(kernel.span.line, kernel.span.end_line + 1):
         text = source.line(number)
-        roles, why = marks.of_line(number) if text.strip() and not text.lstrip().startswith("#") else (frozenset[str](), "")
+        roles, why = (
+            marks.of_line(number) if text.strip() and not text.lstrip().startswith("#") else (frozenset[str](), "")
+        )
         result.append(RoleLine(number, text, roles, why))
     return tuple(result)
 
@@ -55,7 +57,9 @@ class _Marks:
         if span in self.consumed:
             roles.add("consumer" if self._before_end(span) else "epilogue")
         if len(roles) == 2:
-            return frozenset(roles), "cheap, so each role computes it" if statement.kind == "simple" else "each role takes the same trips"
+            return frozenset(
+                roles
+            ), "cheap, so each role computes it" if statement.kind == "simple" else "each role takes the same trips"
         if roles:
             return frozenset(roles), ""
         if statement.binds & self.address:
@@ -68,7 +72,9 @@ class _Marks:
 
 def _address_names(facts: Facts, plan: Plan) -> frozenset[str]:
     """Names that only led to operand addresses and masks."""
-    found = frozenset(n for s in _flat(facts.statements) if s.span in {b.statement for b in plan.ring.buffers} for n in s.reads)
+    found = frozenset(
+        n for s in _flat(facts.statements) if s.span in {b.statement for b in plan.ring.buffers} for n in s.reads
+    )
     while True:
         more = found | {n for s in _flat(facts.statements) if s.binds & found for n in s.reads}
         if more == found:

@@ -8,14 +8,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from tlxify.diagnostics import Decline
-from tlxify.fingerprint import names_used
-from tlxify.model import Kernel, Module
-from tlxify.source import Span
+from .diagnostics import Decline
+from .fingerprint import names_used
+from .model import Kernel, Module
+from .source import Span
 
-_KNOWN = frozenset(
-    "range min max abs len int float bool isinstance print slice sum True False None tuple list".split()
-)
+_KNOWN = frozenset("range min max abs len int float bool isinstance print slice sum True False None tuple list".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,8 @@ def cut(kernel: Kernel) -> Slice:
     return Slice(
         imports=tuple(sorted(lines)),
         constants=tuple(
-            _text(module, module.constant_spans[name]) for name in sorted(constants, key=lambda n: module.constant_spans[n].line)
+            _text(module, module.constant_spans[name])
+            for name in sorted(constants, key=lambda n: module.constant_spans[n].line)
         ),
         helpers=tuple(jitted(module, helper.node) for helper in in_order),
         kernel=jitted(module, kernel.node),

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from tlxify.analyses.access import describe, zero_fill
-from tlxify.analyses.accumulate import accumulator_of
-from tlxify.analyses.defuse import statement_facts
-from tlxify.analyses.events import DotEvent, LoadEvent, StoreEvent
-from tlxify.analyses.interpret import Interpreter
-from tlxify.analyses.values import Value
-from tlxify.diagnostics import Decline, Diagnostic
-from tlxify.facts import Access, Dot, DotOperand, Facts, Load, Operand, RowBound, Store
-from tlxify.model import Branch, Kernel, walk
-from tlxify.poly import Symbol
-from tlxify.source import Span
+from ..diagnostics import Decline, Diagnostic
+from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, RowBound, Store
+from ..model import Branch, Kernel, walk
+from ..poly import Symbol
+from ..source import Span
+from .access import describe, zero_fill
+from .accumulate import accumulator_of
+from .defuse import statement_facts
+from .events import DotEvent, LoadEvent, StoreEvent
+from .interpret import Interpreter
+from .values import Value
 
 __all__ = ["analyze"]
 
@@ -59,7 +59,9 @@ class _Assembly:
             num_programs=tuple(self.events.num_programs),
             returns=tuple(place.span for place in self.events.returns if place.span != _last_span(self.kernel)),
             statements=statement_facts(self.kernel.body),
-            conditions=tuple((n.span, ast.unparse(n.node.test)) for n in walk(self.kernel.body) if isinstance(n, Branch)),
+            conditions=tuple(
+                (n.span, ast.unparse(n.node.test)) for n in walk(self.kernel.body) if isinstance(n, Branch)
+            ),
             effects=tuple((place.span, what) for place, what in self.events.effects),
             problems=tuple(self.problems),
             casts=tuple(sorted(self.events.casts)),
@@ -71,7 +73,12 @@ class _Assembly:
             access = describe(self.axes, event.address, event.mask, span, self.is_pointer, self.tiles)
             if isinstance(event, LoadEvent) and not zero_fill(event.other):
                 other = event.other
-                raise Decline("TLX205", span, name=access.pointer, value=other.literal if other and other.poly else "something else")
+                raise Decline(
+                    "TLX205",
+                    span,
+                    name=access.pointer,
+                    value=other.literal if other and other.poly else "something else",
+                )
             return access
         except Decline as decline:
             self.problems.append((span, decline.diagnostic))
@@ -139,15 +146,22 @@ class _Assembly:
 
 
 def _pointer_test(kernel: Kernel, addresses: list[Value]) -> Callable[[Symbol], bool]:
-    """Which parameters are pointers: the only possible base of some address, asked for their element type, or named so."""
+    """Which parameters are pointers: the only base of some address, asked for their element type, or named so."""
     pointers: set[str] = set()
     for address in addresses:
         if address.poly is not None:
-            bases = [m[0] for m, c in address.poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
+            bases = [
+                m[0] for m, c in address.poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr
+            ]
             if len(bases) == 1:
                 pointers.add(bases[0].name)
     for node in ast.walk(kernel.node):
-        if isinstance(node, ast.Attribute) and node.attr == "dtype" and isinstance(node.value, ast.Name) and kernel.param(node.value.id):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr == "dtype"
+            and isinstance(node.value, ast.Name)
+            and kernel.param(node.value.id)
+        ):
             pointers.add(node.value.id)
     pointers.update(p.name for p in kernel.params if "ptr" in p.name.lower() and not p.constexpr)
     return lambda symbol: symbol.launch and symbol.name in pointers

@@ -1,24 +1,29 @@
 """Address + mask → Access: which strided tile of which parameter's memory a load or store touches.
 
-The address is base + Σ stride·position + a scalar part. Each monomial of the scalar part goes to the dimension whose stride
-divides it; what no tile stride divides moves the tile along a batch dimension. Any such split gives the same addresses, so
-it is exact where nothing bounds a dimension; where a mask does, the mask says which coordinate it means.
+The address is base + Σ stride·position + a scalar part. Each monomial of the scalar part goes to the dimension whose
+stride divides it; what no tile stride divides moves the tile along a batch dimension. Any such split gives the same
+addresses, so it is exact where nothing bounds a dimension; where a mask does, the mask says which coordinate it means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tlxify.analyses.axes import AxisTable
-from tlxify.analyses.values import MISSING, Bound, Term, Value
-from tlxify.diagnostics import Decline
-from tlxify.facts import Access, Dimension
-from tlxify.poly import ONE, ZERO, Poly, Symbol
-from tlxify.source import Span
+from ..diagnostics import Decline
+from ..facts import Access, Dimension
+from ..poly import ONE, ZERO, Poly, Symbol
+from ..source import Span
+from .axes import AxisTable
+from .values import MISSING, Bound, Term, Value
 
 
 def describe(
-    axes: AxisTable, address: Value, mask: Value | None, span: Span, is_pointer: Callable[[Symbol], bool], tiles: frozenset[Symbol]
+    axes: AxisTable,
+    address: Value,
+    mask: Value | None,
+    span: Span,
+    is_pointer: Callable[[Symbol], bool],
+    tiles: frozenset[Symbol],
 ) -> Access:
     """The tile behind an address. Raises Decline TLX2xx where it is not a strided tile."""
     name = pointer_of(address, span, is_pointer)
@@ -54,7 +59,9 @@ def pointer_of(address: Value, span: Span, is_pointer: Callable[[Symbol], bool])
     candidates = [m[0] for m, c in address.poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
     pointers = [symbol for symbol in candidates if is_pointer(symbol)] or candidates
     if len(pointers) != 1:
-        raise Decline("TLX201", span, name=" + ".join(s.name for s in pointers) or "the tile", why="it has no single base pointer")
+        raise Decline(
+            "TLX201", span, name=" + ".join(s.name for s in pointers) or "the tile", why="it has no single base pointer"
+        )
     return pointers[0].name
 
 
@@ -84,7 +91,9 @@ def _bounds(axes: AxisTable, mask: Value | None, name: str, span: Span) -> dict[
     return result
 
 
-def _dimension(axis: int, term: Term, bounds: list[Bound] | None, rest: Poly, name: str, span: Span) -> tuple[Dimension, Poly]:
+def _dimension(
+    axis: int, term: Term, bounds: list[Bound] | None, rest: Poly, name: str, span: Span
+) -> tuple[Dimension, Poly]:
     """The dimension of one axis, and the scalar part without what belongs to it."""
     if term.modulus is not None:
         if bounds:
@@ -129,8 +138,10 @@ def zero_fill(other: Value | None) -> bool:
     """Whether masked-out elements read as zero (or as anything)."""
     if other is None:
         return True
-    return other.literal is not MISSING and other.literal in (0, 0.0, False) or other.origin.kind == "fill" or (
-        other.poly is not None and other.poly == ZERO
+    return (
+        (other.literal is not MISSING and other.literal in (0, 0.0, False))
+        or other.origin.kind == "fill"
+        or (other.poly is not None and other.poly == ZERO)
     )
 
 

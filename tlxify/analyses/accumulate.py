@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from tlxify.analyses.events import DotEvent
-from tlxify.model import Kernel, Statement, walk
-from tlxify.source import Span
+from ..model import Kernel, Statement, walk
+from ..source import Span
+from .events import DotEvent
 
 
 def accumulator_of(kernel: Kernel, event: DotEvent) -> str | None:
     """The accumulator's name; None if the dot's result goes anywhere else."""
     statement = next(
-        (node.node for node in walk(kernel.body) if isinstance(node, Statement) and node.span == event.place.statement), None
+        (node.node for node in walk(kernel.body) if isinstance(node, Statement) and node.span == event.place.statement),
+        None,
     )
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -29,7 +30,9 @@ def accumulator_of(kernel: Kernel, event: DotEvent) -> str | None:
     match value:
         case ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=right) if left == name and _is_dot(right, event):
             return name if event.accumulator is None else None
-        case ast.BinOp(left=left_dot, op=ast.Add(), right=ast.Name(id=right_name)) if right_name == name and _is_dot(left_dot, event):
+        case ast.BinOp(left=left_dot, op=ast.Add(), right=ast.Name(id=right_name)) if right_name == name and _is_dot(
+            left_dot, event
+        ):
             return name if event.accumulator is None else None
     return None
 

@@ -7,9 +7,9 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tlxify.analyses.axes import AxisTable
-from tlxify.analyses.values import MISSING, Bound, Term, Value, number, pure
-from tlxify.poly import ONE, ZERO, Poly
+from ..poly import ONE, ZERO
+from .axes import AxisTable
+from .values import MISSING, Bound, Term, Value, number, pure
 
 _FOLD: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.FloorDiv: operator.floordiv,
@@ -22,10 +22,10 @@ _FOLD: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Pow: operator.pow,
 }
 _SIGNS: Mapping[type[ast.AST], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Div: "/", ast.Mod: "%", ast.BitAnd: "&", ast.BitOr: "|",
-    ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Pow: "**", ast.MatMult: "@",
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not",
-    ast.In: "in", ast.NotIn: "not in",
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Div: "/", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
 
 
@@ -58,7 +58,8 @@ class Arithmetic:
                 return Value(poly=left.poly - right.poly, terms=self._merge(left.terms, negated))
             case ast.Mult() if not (left.terms and right.terms):
                 block, scale = (left, right) if left.terms else (right, left)
-                assert block.poly is not None and scale.poly is not None
+                assert block.poly is not None
+                assert scale.poly is not None
                 terms = tuple(replace(term, stride=term.stride * scale.poly) for term in block.terms)
                 return Value(poly=block.poly * scale.poly, terms=terms)
             case ast.Mod() if not right.terms and len(left.terms) == 1:
@@ -133,4 +134,3 @@ def _why(op: ast.operator, left: Value, right: Value) -> tuple[str, str] | None:
     if isinstance(op, ast.BitAnd | ast.BitOr):
         return ("TLX204", "a condition that is not a conjunction of upper bounds")
     return ("TLX201", "a product of two tile axes")
-

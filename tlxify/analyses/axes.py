@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tlxify.facts import Axis, AxisId, Creator
-from tlxify.poly import Poly
+from ..facts import Axis, AxisId, Creator
+from ..poly import Poly
 
 #: Axes of a block value, None where the length is one.
 Axes = tuple[AxisId | None, ...]

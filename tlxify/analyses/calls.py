@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from tlxify.analyses import functions as table
-from tlxify.analyses.events import DotEvent, LoadEvent, StoreEvent
-from tlxify.analyses.values import MISSING, Origin, Term, Value, literal, number, pure
-from tlxify.diagnostics import Decline
-from tlxify.facts import Creator
-from tlxify.poly import ONE, Poly, Symbol
-from tlxify.source import Span
+from ..diagnostics import Decline
+from ..facts import Creator
+from ..poly import ONE, Poly, Symbol
+from ..source import Span
+from . import functions as table
+from .events import DotEvent, LoadEvent, StoreEvent
+from .values import MISSING, Origin, Term, Value, literal, number, pure
 
 if TYPE_CHECKING:
-    from tlxify.analyses.interpret import Interpreter
+    from .interpret import Interpreter
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,9 @@ class Calls:
 
     def call(self, node: ast.Call) -> Value:
         """The value of a call. Raises Decline TLX317 for a function nothing is known of."""
-        if any(isinstance(argument, ast.Starred) for argument in node.args) or any(k.arg is None for k in node.keywords):
+        if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
+            k.arg is None for k in node.keywords
+        ):
             raise Decline("TLX104", Span.of(node), what="starred arguments")
         arguments = Arguments(tuple(node.args), {k.arg: k.value for k in node.keywords if k.arg})
         name = self.interpreter.module.names.canonical(node.func)
@@ -84,9 +86,9 @@ class Calls:
         if name in ("print",):
             self.events.effects.append((self.interpreter.place(node), "print"))
             return literal(None)
-        if isinstance(node.func, ast.Attribute) and name is not None and name.split(".")[0] in self.interpreter.scope or (
-            isinstance(node.func, ast.Attribute) and name is None
-        ):
+        if (
+            isinstance(node.func, ast.Attribute) and name is not None and name.split(".")[0] in self.interpreter.scope
+        ) or (isinstance(node.func, ast.Attribute) and name is None):
             return self._method(node, arguments)
         raise Decline("TLX317", Span.of(node), name=ast.unparse(node.func))
 
@@ -132,7 +134,11 @@ class Calls:
 
     def _pointwise(self, leaf: str, node: ast.Call, arguments: Arguments, name: str) -> Value:
         values = self._values(arguments, Span.of(node))
-        if leaf in ("minimum", "maximum", "min", "max") and len(values) == 2 and all(v.literal is not MISSING and isinstance(v.literal, int) for v in values):
+        if (
+            leaf in ("minimum", "maximum", "min", "max")
+            and len(values) == 2
+            and all(v.literal is not MISSING and isinstance(v.literal, int) for v in values)
+        ):
             pick = min if leaf.startswith("min") else max
             return number(pick(int(str(v.literal)) for v in values))
         return self.arithmetic.pointwise(*values, name=name)
@@ -152,7 +158,20 @@ class Calls:
             case "abs" | "exp" | "exp2" | "log" | "sqrt" | "sigmoid" | "cast" | "logical_and" | "logical_or":
                 values = [receiver, *self._values(arguments, span)]
                 return self.arithmetic.pointwise(*(self.used(v, span) for v in values), name=f"tl.{node.func.attr}")
-            case "reshape" | "view" | "broadcast_to" | "permute" | "expand_dims" | "split" | "ravel" | "advance" | "load" | "store" | "gather" | "scatter":
+            case (
+                "reshape"
+                | "view"
+                | "broadcast_to"
+                | "permute"
+                | "expand_dims"
+                | "split"
+                | "ravel"
+                | "advance"
+                | "load"
+                | "store"
+                | "gather"
+                | "scatter"
+            ):
                 if node.func.attr in ("load", "store", "gather", "scatter"):
                     raise Decline("TLX210", span, name=ast.unparse(node.func.value))
                 name = {"view": "reshape"}.get(node.func.attr, node.func.attr)
@@ -203,7 +222,9 @@ class Calls:
             if value.poly == ONE:
                 axes.append(None)
                 continue
-            creator = Creator("shape", Span.of(entry), self.interpreter.statement) if not self.interpreter.helpers else None
+            creator = (
+                Creator("shape", Span.of(entry), self.interpreter.statement) if not self.interpreter.helpers else None
+            )
             axes.append(self.axes.create(value.poly, creator))
             if creator is None:
                 self.axes.mark(axes[-1], "opaque")
@@ -242,7 +263,9 @@ class Calls:
         return Value(items=(first.at(axes), second.at(axes)))
 
     def _tl_trans(self, node: ast.Call, arguments: Arguments) -> Value:
-        return self._transpose(self.interpreter.expression(arguments.positional[0]), Span.of(node), node, arguments.positional[1:])
+        return self._transpose(
+            self.interpreter.expression(arguments.positional[0]), Span.of(node), node, arguments.positional[1:]
+        )
 
     _tl_permute = _tl_trans
 
@@ -300,7 +323,9 @@ class Calls:
 
     # ---- scalars
 
-    def _program(self, node: ast.Call, arguments: Arguments, record: list[tuple[Span, int | None, tuple[str, ...]]], name: str) -> Value:
+    def _program(
+        self, node: ast.Call, arguments: Arguments, record: list[tuple[Span, int | None, tuple[str, ...]]], name: str
+    ) -> Value:
         axis = self.interpreter.expression(arguments.get(0, "axis") or ast.Constant(0)).literal
         number_ = axis if isinstance(axis, int) else None
         entry = (Span.of(node), number_, self.interpreter.helpers)
@@ -326,19 +351,29 @@ class Calls:
     _tl_cdiv = _cdiv
 
     def _tl_cast(self, node: ast.Call, arguments: Arguments) -> Value:
-        return self._convert(self.interpreter.expression(arguments.positional[0]), arguments.get(1, "dtype"), Span.of(node))
+        return self._convert(
+            self.interpreter.expression(arguments.positional[0]), arguments.get(1, "dtype"), Span.of(node)
+        )
 
     def loop_bounds(self, node: ast.expr) -> LoopBounds:
         """Start, stop and step of `range`, `tl.range` or `tl.static_range`. Raises Decline TLX104 for other iterables."""
         name = self.interpreter.module.names.canonical(node.func) if isinstance(node, ast.Call) else None
-        if not isinstance(node, ast.Call) or name not in ("range", "triton.language.range", "triton.language.static_range"):
+        if not isinstance(node, ast.Call) or name not in (
+            "range",
+            "triton.language.range",
+            "triton.language.static_range",
+        ):
             raise Decline("TLX104", Span.of(node), what="a loop over something other than a range")
         parts = list(node.args)
         named = {k.arg: k.value for k in node.keywords}
         start = named.get("arg1") or (parts[0] if len(parts) > 1 else ast.copy_location(ast.Constant(0), node))
         stop = named.get("arg2") or parts[min(1, len(parts) - 1)]
         step = named.get("step") or (parts[2] if len(parts) > 2 else ast.copy_location(ast.Constant(1), node))
-        values = (self.interpreter.expression(start), self.interpreter.expression(stop), self.interpreter.expression(step))
+        values = (
+            self.interpreter.expression(start),
+            self.interpreter.expression(stop),
+            self.interpreter.expression(step),
+        )
         kind: Literal["range", "static_range"] = "static_range" if name.endswith("static_range") else "range"
         return LoopBounds(kind, values, (ast.unparse(start), ast.unparse(stop), ast.unparse(step)))
 
@@ -361,10 +396,14 @@ class Calls:
             return Value(poly=Poly.of(loaded), loads=frozenset({number_}))
         if "boundary_check" in arguments.keywords:
             raise Decline("TLX209", Span.of(node), name=ast.unparse(address_node))
-        axes = self.axes.broadcast(address.axes, mask.axes if mask is not None else (), other.axes if other is not None else ())
+        axes = self.axes.broadcast(
+            address.axes, mask.axes if mask is not None else (), other.axes if other is not None else ()
+        )
         number_ = len(self.events.loads)
         scope = tuple(
-            (name, value.poly) for name, value in self.interpreter.scope.items() if value.scalar and value.poly is not None and value.items is None
+            (name, value.poly)
+            for name, value in self.interpreter.scope.items()
+            if value.scalar and value.poly is not None and value.items is None
         )
         self.events.loads.append(LoadEvent(place, number_, direct, address.at(axes), mask, other, scope))
         return Value(axes=axes, origin=Origin("load", number_), loads=address.loads | {number_})
@@ -385,7 +424,14 @@ class Calls:
             raise Decline("TLX209", Span.of(node), name=ast.unparse(address_node))
         axes = self.axes.broadcast(address.axes, value.axes, mask.axes if mask is not None else ())
         self.events.stores.append(
-            StoreEvent(self.interpreter.place(node), kind, address.at(axes), value.at(axes) if value.axes else value, Span.of(value_node), mask)
+            StoreEvent(
+                self.interpreter.place(node),
+                kind,
+                address.at(axes),
+                value.at(axes) if value.axes else value,
+                Span.of(value_node),
+                mask,
+            )
         )
         return Value(axes=axes)
 
@@ -404,7 +450,11 @@ class Calls:
         self.axes.mark(a_inner, "contracted")
         self.axes.mark(b_inner, "contracted")
         axes = self.axes.broadcast((a.axes[0], b.axes[1]), held.axes if held is not None else ())
-        options = tuple((name, ast.unparse(value)) for name, value in arguments.keywords.items() if name not in ("input", "other", "acc"))
+        options = tuple(
+            (name, ast.unparse(value))
+            for name, value in arguments.keywords.items()
+            if name not in ("input", "other", "acc")
+        )
         self.events.dots.append(DotEvent(self.interpreter.place(node), a, b, a_node, b_node, accumulator, options))
         return Value(axes=axes, origin=Origin("dot"), loads=a.loads | b.loads)
 
@@ -463,5 +513,3 @@ class Calls:
                 return Value(reference="?dtype") if value.reference or value.axes or value.poly is not None else value
             case _:
                 raise Decline("TLX104", Span.of(node), what=f"the attribute `{node.attr}`")
-
-

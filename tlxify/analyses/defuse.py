@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from tlxify.facts import StatementFact
-from tlxify.model import Branch, Loop, Node, Statement
-from tlxify.source import Span
+from ..facts import StatementFact
+from ..model import Branch, Loop, Node, Statement
+from ..source import Span
 
 
 def statement_facts(nodes: tuple[Node, ...]) -> tuple[StatementFact, ...]:
@@ -23,7 +23,14 @@ def _fact(node: Node) -> StatementFact:
             assert isinstance(loop, ast.While)
             return StatementFact(span, "loop", frozenset(), names(loop.test, ast.Load), statement_facts(body))
         case Branch(span=span, node=branch, body=body, orelse=orelse):
-            return StatementFact(span, "branch", frozenset(), names(branch.test, ast.Load), statement_facts(body), statement_facts(orelse))
+            return StatementFact(
+                span,
+                "branch",
+                frozenset(),
+                names(branch.test, ast.Load),
+                statement_facts(body),
+                statement_facts(orelse),
+            )
         case Statement(span=span, node=statement):
             uses = names(statement, ast.Load)
             if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
@@ -49,5 +56,7 @@ def _kind(statement: ast.stmt) -> str:
 def span_names(node: ast.AST, span: Span) -> frozenset[str]:
     """Names read inside a stretch of the source."""
     return frozenset(
-        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and span.contains(Span.of(n))
+        n.id
+        for n in ast.walk(node)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and span.contains(Span.of(n))
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from tlxify.analyses.values import Value
-from tlxify.facts import LoopFact
-from tlxify.poly import Poly
-from tlxify.source import Span
+from ..facts import LoopFact
+from ..poly import Poly
+from ..source import Span
+from .values import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +89,13 @@ class Events:
             del item[length:]
 
     def _lists(self) -> tuple[list[object], ...]:
-        return (self.loads, self.stores, self.dots, self.loops, self.program_ids, self.num_programs, self.returns, self.effects)  # type: ignore[return-value]
+        return (
+            self.loads,
+            self.stores,
+            self.dots,
+            self.loops,
+            self.program_ids,
+            self.num_programs,
+            self.returns,
+            self.effects,
+        )  # type: ignore[return-value]

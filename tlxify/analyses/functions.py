@@ -19,9 +19,7 @@ REDUCTIONS = {"sum": 1, "max": 1, "min": 1, "argmax": 1, "argmin": 1, "xor_sum":
 #: Along one axis, keep the shape.
 SCANS = frozenset({"cumsum", "cumprod", "sort", "softmax", "flip", "associative_scan", "histogram", "gather", "topk"})
 
-ATOMICS = frozenset(
-    "atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_xchg atomic_cas".split()
-)
+ATOMICS = frozenset("atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_xchg atomic_cas".split())
 
 #: No value and no effect on results: checks and promises, kept where their names are.
 CHECKS = frozenset({"static_assert", "assume"})

@@ -10,16 +10,16 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from tlxify.analyses.arithmetic import Arithmetic
-from tlxify.analyses.axes import AxisTable
-from tlxify.analyses.calls import Calls
-from tlxify.analyses.events import Events, Place
-from tlxify.analyses.values import MISSING, Value, literal, number
-from tlxify.diagnostics import Decline
-from tlxify.facts import LoopFact
-from tlxify.model import Kernel, Module
-from tlxify.poly import Poly, Symbol
-from tlxify.source import Span
+from ..diagnostics import Decline
+from ..facts import LoopFact
+from ..model import Kernel, Module
+from ..poly import Poly, Symbol
+from ..source import Span
+from .arithmetic import Arithmetic
+from .axes import AxisTable
+from .calls import Calls
+from .events import Events, Place
+from .values import MISSING, Value, literal, number
 
 Scope = dict[str, Value]
 
@@ -122,7 +122,9 @@ class Interpreter:
 
     # ---- helpers
 
-    def call_helper(self, function: ast.FunctionDef, arguments: list[Value], keywords: dict[str, Value], span: Span) -> Value:
+    def call_helper(
+        self, function: ast.FunctionDef, arguments: list[Value], keywords: dict[str, Value], span: Span
+    ) -> Value:
         """The value of a jit helper for these arguments. Raises Decline for recursion and unmatched arguments."""
         if function.name in self.helpers:
             raise Decline("TLX106", span, name=function.name)
@@ -171,7 +173,9 @@ class Interpreter:
         if not constexpr:
             self.branches = self.branches[:-1]
         self.scope = {
-            name: self.join(first[name], second[name], span) if name in first and name in second else (first | second)[name]
+            name: self.join(first[name], second[name], span)
+            if name in first and name in second
+            else (first | second)[name]
             for name in [*first, *(n for n in second if n not in first)]
         }
 
@@ -236,7 +240,8 @@ class Interpreter:
         self.loops = self.loops[:-1]
         after = self.scope
         self.scope = {
-            name: self._after(name, value, entry, fact) if name in rebound or name in counters else value for name, value in after.items()
+            name: self._after(name, value, entry, fact) if name in rebound or name in counters else value
+            for name, value in after.items()
         }
 
     def _placeholder(self, name: str, value: Value, fact: LoopFact) -> Value:
@@ -244,7 +249,9 @@ class Interpreter:
             return replace(value, poly=Poly.of(Symbol(f"{name}@{fact.span.line}")), literal=MISSING)
         return Value(axes=value.axes, loads=value.loads, why=value.why)
 
-    def _carried(self, name: str, entry: Value, before: Value, after: Value, fact: LoopFact, known: set[Symbol]) -> Value:
+    def _carried(
+        self, name: str, entry: Value, before: Value, after: Value, fact: LoopFact, known: set[Symbol]
+    ) -> Value:
         """What a rebound name holds at the start of trip t."""
         if entry.poly is not None and before.poly is not None:
             if after.poly is not None and after.terms == before.terms:
@@ -261,7 +268,7 @@ class Interpreter:
         return Value(axes=axes, loads=entry.loads | after.loads, why=entry.why)
 
     def _after(self, name: str, value: Value, entry: Scope, fact: LoopFact) -> Value:
-        if value.poly is None or name not in entry and value.scalar is False:
+        if value.poly is None or (name not in entry and value.scalar is False):
             return value
         if name in entry and value == entry[name]:
             return value
@@ -290,7 +297,9 @@ class Interpreter:
                     return literal(not value.literal)
                 return self.arithmetic.pointwise(self.calls.used(value, Span.of(node)), name="not")
             case ast.BoolOp(values=values):
-                return self.arithmetic.pointwise(*(self.expression(value) for value in values), name=type(node.op).__name__.lower())
+                return self.arithmetic.pointwise(
+                    *(self.expression(value) for value in values), name=type(node.op).__name__.lower()
+                )
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self._compare(op, self.expression(left), self.expression(right), Span.of(node))
             case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -332,16 +341,23 @@ class Interpreter:
                     return literal(left.literal != right.literal)
         if isinstance(op, ast.Is | ast.IsNot) and right.literal is None:
             # Triton specializes arguments that are None: the question is settled when the kernel is compiled.
-            settled = Symbol(f"({left.poly.text() if left.poly is not None else '?'} is None)", launch=True, constexpr=True)
+            settled = Symbol(
+                f"({left.poly.text() if left.poly is not None else '?'} is None)", launch=True, constexpr=True
+            )
             return Value(poly=Poly.of(settled))
         return self.arithmetic.compare(op, self.calls.used(left, span), self.calls.used(right, span))
 
 
-BUILTINS = frozenset({"range", "min", "max", "abs", "len", "int", "float", "bool", "sum", "print", "isinstance", "slice"})
+BUILTINS = frozenset(
+    {"range", "min", "max", "abs", "len", "int", "float", "bool", "sum", "print", "isinstance", "slice"}
+)
 
 
 def _assigned(body: list[ast.stmt]) -> set[str]:
     """Names that statements bind, also inside their bodies."""
     return {
-        node.id for statement in body for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        node.id
+        for statement in body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }

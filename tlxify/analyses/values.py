@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tlxify.analyses.axes import Axes
-from tlxify.facts import AxisId
-from tlxify.poly import ZERO, Poly, Symbol
+from ..facts import AxisId
+from ..poly import ZERO, Poly, Symbol
+from .axes import Axes
 
 
 class _Missing:
@@ -51,8 +51,8 @@ COMPUTED = Origin()
 class Value:
     """A scalar (no axes) or a block.
 
-    With `poly`, an integer or an address: poly + Σ terms (an address has its pointer parameter as a symbol of poly). With
-    `bounds`, a truth value that is the conjunction of those bounds. Else data, known by its axes and origin alone.
+    With `poly`, an integer or an address: poly + Σ terms (an address has its pointer parameter as a symbol of poly).
+    With `bounds`, a truth value that is the conjunction of those bounds. Else data, known by its axes and origin alone.
     """
 
     axes: Axes = ()
@@ -130,5 +130,10 @@ def text_of(value: Value) -> str:
     """Canonical text of a scalar operand, for naming a pure function of it."""
     if value.poly is not None:
         text = value.poly.text()
-        return text if value.poly.constant is not None or len(value.poly.symbols) == 1 and text in {s.name for s in value.poly.symbols} else f"({text})"
+        return (
+            text
+            if value.poly.constant is not None
+            or (len(value.poly.symbols) == 1 and text in {s.name for s in value.poly.symbols})
+            else f"({text})"
+        )
     return repr(value.literal) if value.literal is not MISSING else "?"

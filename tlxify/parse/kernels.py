@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from tlxify.model import Branch, Decorator, Kernel, Loop, Module, Node, Param, Statement
-from tlxify.parse.module import decorator_name
-from tlxify.parse.names import AUTOTUNE, HEURISTICS
-from tlxify.source import Span
+from ..model import Branch, Decorator, Kernel, Loop, Module, Node, Param, Statement
+from ..source import Span
+from .module import decorator_name
+from .names import AUTOTUNE, HEURISTICS
 
 
 def find_kernels(module: Module) -> tuple[Kernel, ...]:
-    """The module's kernels in source order: jit functions that are tuned, launched as `name[grid]`, or called by no jit function."""
+    """The module's kernels in source order: jit functions tuned, launched as `name[grid]`, or called by no other."""
     launched = launched_names(module.tree)
     called = {
         inner.func.id
@@ -55,7 +55,12 @@ def build_kernel(module: Module, node: ast.FunctionDef) -> Kernel:
     )
     return Kernel(
         name=node.name,
-        span=Span(first, node.col_offset if not node.decorator_list else node.decorator_list[0].col_offset - 1, own.end_line, own.end_column),
+        span=Span(
+            first,
+            node.col_offset if not node.decorator_list else node.decorator_list[0].col_offset - 1,
+            own.end_line,
+            own.end_column,
+        ),
         module=module,
         params=params,
         body=_nodes(node.body),

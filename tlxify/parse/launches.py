@@ -6,9 +6,9 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tlxify.model import Kernel, Module
-from tlxify.parse.literals import ConfigLiteral, NotLiteral, evaluate
-from tlxify.parse.names import AUTOTUNE
+from ..model import Kernel, Module
+from .literals import ConfigLiteral, NotLiteral, evaluate
+from .names import AUTOTUNE
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,11 @@ def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> 
             continue
         if isinstance(value, int | float | str | bool):
             literals.append((name, value))
-    host = {ast.unparse(node): name for name, node in given.items() if kernel.param(name) is not None and not isinstance(node, ast.Constant)}
+    host = {
+        ast.unparse(node): name
+        for name, node in given.items()
+        if kernel.param(name) is not None and not isinstance(node, ast.Constant)
+    }
     return CallSite(_grid(grid, _Host(kernel.module, function, host)), tuple(literals))
 
 
@@ -87,7 +91,10 @@ class _Host:
     def assigned(self, name: str) -> ast.expr | ast.FunctionDef | None:
         """What a local name was bound to, if that happened once."""
         found: list[ast.expr | ast.FunctionDef] = []
-        for node in [*_own_nodes(self.function), *(n for n in ast.walk(self.function) if isinstance(n, ast.FunctionDef))]:
+        for node in [
+            *_own_nodes(self.function),
+            *(n for n in ast.walk(self.function) if isinstance(n, ast.FunctionDef)),
+        ]:
             match node:
                 case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
                     found.append(value)
@@ -101,7 +108,9 @@ def _grid(node: ast.expr, host: _Host, depth: int = 0) -> tuple[str, ...] | None
         case ast.Name(id=name) if depth < 4:
             bound = host.assigned(name)
             match bound:
-                case ast.FunctionDef(args=ast.arguments(args=[meta]), body=[*_, ast.Return(value=ast.expr() as result)]):
+                case ast.FunctionDef(
+                    args=ast.arguments(args=[meta]), body=[*_, ast.Return(value=ast.expr() as result)]
+                ):
                     return _axes(result, host, meta.arg)
                 case ast.expr():
                     return _grid(bound, host, depth + 1)

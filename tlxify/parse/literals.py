@@ -1,6 +1,6 @@
-"""Evaluates the literal part of Python that configs are written in: lists, dicts, arithmetic, comprehensions, `triton.Config(…)`.
+"""Evaluates the literal part of Python that configs are written in.
 
-Nothing of the user's is run: names stand for literal constants or for functions whose body is one `return`.
+That is: lists, dicts, arithmetic, comprehensions and `triton.Config(…)`. Nothing of the user's is run: names stand for literal constants or for functions whose body is one `return`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tlxify.model import Module
+from ..model import Module
 
 _OPERATORS: Mapping[type[ast.AST], Callable[..., object]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-    ast.Pow: operator.pow, ast.LShift: operator.lshift, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
-    ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift, ast.Eq: operator.eq,
+    ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
 _MOST = 10_000
 
@@ -56,7 +56,11 @@ class _Evaluator:
             case ast.Dict(keys=keys, values=values):
                 if any(key is None for key in keys):
                     raise NotLiteral
-                return {self.value(key): self.value(value) for key, value in zip(keys, values, strict=True) if key is not None}
+                return {
+                    self.value(key): self.value(value)
+                    for key, value in zip(keys, values, strict=True)
+                    if key is not None
+                }
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 return self._apply(op, self.value(left), self.value(right))
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
@@ -113,7 +117,10 @@ class _Evaluator:
         found = [
             s.value
             for s in self.module.tree.body
-            if isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name) and s.targets[0].id == name
+            if isinstance(s, ast.Assign)
+            and len(s.targets) == 1
+            and isinstance(s.targets[0], ast.Name)
+            and s.targets[0].id == name
         ]
         if len(found) != 1 or self.depth > 8:
             raise NotLiteral
@@ -134,7 +141,9 @@ class _Evaluator:
             return {keyword.arg: self.value(keyword.value) for keyword in node.keywords}
         functions = [s for s in self.module.tree.body if isinstance(s, ast.FunctionDef) and s.name == name]
         if len(functions) == 1 and not node.args and not node.keywords and self.depth <= 8:
-            statements = [s for s in functions[0].body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+            statements = [
+                s for s in functions[0].body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+            ]
             match statements:
                 case [ast.Return(value=ast.expr() as result)]:
                     return _Evaluator(self.module, {}, self.depth + 1).value(result)
@@ -148,8 +157,20 @@ class _Evaluator:
         values = self.value(values_node)
         if not isinstance(values, dict):
             raise NotLiteral
-        warps = self.value(keywords["num_warps"]) if "num_warps" in keywords else self.value(node.args[1]) if len(node.args) > 1 else 4
-        stages = self.value(keywords["num_stages"]) if "num_stages" in keywords else self.value(node.args[2]) if len(node.args) > 2 else 3
+        warps = (
+            self.value(keywords["num_warps"])
+            if "num_warps" in keywords
+            else self.value(node.args[1])
+            if len(node.args) > 1
+            else 4
+        )
+        stages = (
+            self.value(keywords["num_stages"])
+            if "num_stages" in keywords
+            else self.value(node.args[2])
+            if len(node.args) > 2
+            else 3
+        )
         return ConfigLiteral(tuple((str(k), v) for k, v in values.items()), _integer(warps), _integer(stages))
 
 
@@ -164,6 +185,8 @@ def _bind(target: ast.expr, value: object) -> dict[str, object]:
         case ast.Name(id=name):
             return {name: value}
         case ast.Tuple(elts=elements) if isinstance(value, list) and len(value) == len(elements):
-            return {k: v for element, item in zip(elements, value, strict=True) for k, v in _bind(element, item).items()}
+            return {
+                k: v for element, item in zip(elements, value, strict=True) for k, v in _bind(element, item).items()
+            }
         case _:
             raise NotLiteral

@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tlxify.diagnostics import Decline
-from tlxify.model import Helper, Module, Names
-from tlxify.parse.names import JIT, canonical, collect_names
-from tlxify.source import SourceFile, Span
+from ..diagnostics import Decline
+from ..model import Helper, Module, Names
+from ..source import SourceFile, Span
+from .names import JIT, canonical, collect_names
 
 
 def parse_module(source: SourceFile) -> Module:

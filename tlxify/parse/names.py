@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tlxify.model import Names
+from ..model import Names
 
 #: Modules whose members are canonical under the module's own name.
 _KNOWN_MODULES = ("triton", "triton.language", "tlx")
@@ -32,14 +32,19 @@ def collect_names(tree: ast.Module) -> Names:
                         else:
                             root = alias.name.split(".")[0]
                             aliases[root] = root
-            case ast.ImportFrom(module=str() as module, names=names, level=0) if module.split(".")[0] in ("triton", "tlx"):
+            case ast.ImportFrom(module=str() as module, names=names, level=0) if module.split(".")[0] in (
+                "triton",
+                "tlx",
+            ):
                 for alias in names:
                     aliases[alias.asname or alias.name] = f"{module}.{alias.name}"
             case ast.ImportFrom(names=names):
                 # Packages re-export Triton through modules of their own: `from pkg._triton import triton, tl`.
                 for alias in names:
                     if alias.name in ("triton", "tl"):
-                        aliases.setdefault(alias.asname or alias.name, "triton" if alias.name == "triton" else "triton.language")
+                        aliases.setdefault(
+                            alias.asname or alias.name, "triton" if alias.name == "triton" else "triton.language"
+                        )
     return Names(aliases)
 
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tlxify.diagnostics import Diagnostic
-from tlxify.outcome import FileConversion, KernelOutcome
-from tlxify.source import SourceFile
-from tlxify.verdict import Verdict
-
+from ..diagnostics import Diagnostic
+from ..outcome import FileConversion, KernelOutcome
+from ..source import SourceFile
+from ..verdict import Verdict
 from .dump import dump
 
 SCHEMA = 1

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Set
 from enum import Enum
 
-from tlxify.source import Span
+from ..source import Span
 
 
 def dump(value: object, indent: int = 0) -> str:

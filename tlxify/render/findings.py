@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from tlxify.diagnostics import Diagnostic, render
-from tlxify.source import SourceFile
+from ..diagnostics import Diagnostic, render
+from ..source import SourceFile
 
 STYLES = {"declined": "bold red", "unprofitable": "yellow", "no-dot": "dim", "warning": "yellow", "error": "bold red"}
 

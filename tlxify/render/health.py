@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.table import Table
 from rich.text import Text
 
-from tlxify.doctor import Check
+from ..doctor import Check
 
 MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "action": ("✗", "bold red")}
 

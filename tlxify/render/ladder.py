@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tlxify.verdict import Evidence, Rung, Verdict
+from ..verdict import Evidence, Rung, Verdict
 
 MEANING = {
     Rung.PROTOCOL: "barrier protocol",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tlxify.catalogue import FAMILIES, Rule
-from tlxify.catalogue.rule import OPTIONAL, PLACEHOLDER
+from ..catalogue import FAMILIES, Rule
+from ..catalogue.rule import OPTIONAL, PLACEHOLDER
 
 #: What each outcome means for the user's kernel and for the exit status.
 OUTCOMES = {

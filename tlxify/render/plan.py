@@ -9,10 +9,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tlxify.contract import Contract, LaunchConfig, evaluate
+from ..contract import Contract, LaunchConfig, evaluate
 
 if TYPE_CHECKING:
-    from tlxify.plan import Plan, View
+    from ..plan import Plan, View
 
 #: Bytes of an fp16 or bf16 element.
 ITEM_BYTES = 2

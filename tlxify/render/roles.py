@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tlxify.outcome import RoleLine
+from ..outcome import RoleLine
 
 #: Role → style and meaning, in the order in which the legend and a line's label name them.
 ROLES: dict[str, tuple[str, str]] = {

@@ -11,12 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tlxify.model import Kernel, Module
-from tlxify.plan import Plan
-from tlxify.rewrites import guard
-from tlxify.rewrites.kernel import converted_kernel
-from tlxify.rewrites.lines import formatted
-from tlxify.slice import Slice
+from ..model import Kernel, Module
+from ..plan import Plan
+from ..slice import Slice
+from . import guard
+from .kernel import converted_kernel
+from .lines import formatted
 
 #: Version of the shape of generated code: changes when a reader of old files must know.
 FORMAT = 1
@@ -50,9 +50,10 @@ class Piece:
         rings = ", ".join(b.name for b in plan.ring.buffers)
         groups = "consumer groups" if plan.split else "one consumer group"
         persistent = ", persistent" if plan.persistence else ""
+        what = f"{plan.schedule}{persistent} for {plan.target}: one producer, {groups}; {rings}; one dot in flight"
         return (
             f"# kernel  {plan.kernel} -> {plan.converted}, source {self.fingerprint}",
-            f"# plan    {plan.schedule}{persistent} for {plan.target}: one producer, {groups}; {rings}; one dot in flight",
+            f"# plan    {what}",
         )
 
 
@@ -73,7 +74,7 @@ def standalone(one: Piece) -> str:
 
 
 def sidecar(source_name: str, pieces: Sequence[Piece], licence: str) -> str:
-    """The module beside the source: everything that the specialized kernels need, and nothing of the source's package."""
+    """The module beside the source: all that the specialized kernels need, and nothing of the source's package."""
     lines = [licence, f"# Modified by tlxify from {source_name}."] if licence else []
     lines.append(f"{_GENERATED}{FORMAT}: edit {source_name} and convert it again, not this file.")
     for one in pieces:

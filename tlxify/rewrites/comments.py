@@ -20,7 +20,7 @@ class _Collector(cst.CSTVisitor):
     def __init__(self) -> None:
         self.found: list[str] = []
 
-    def visit_Comment(self, node: cst.Comment) -> None:  # noqa: N802 (libcst's name)
+    def visit_Comment(self, node: cst.Comment) -> None:
         self.found.append(node.value)
 
 

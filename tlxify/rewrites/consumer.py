@@ -6,9 +6,9 @@ while the one before it retires and its slot is released.
 
 from __future__ import annotations
 
-from tlxify.plan import Buffer, DotStep, Plan
-from tlxify.rewrites.lines import choice
-from tlxify.source import Span
+from ..plan import Buffer, DotStep, Plan
+from ..source import Span
+from .lines import choice
 
 
 def replacements(plan: Plan, views: dict[str, str]) -> dict[Span, str]:
@@ -60,7 +60,9 @@ def _acquire(plan: Plan) -> list[str]:
 
 def _view(plan: Plan, buffer: Buffer) -> str:
     slot = plan.name("slot")
-    place = f"{slot} * {plan.name('CONSUMERS')} + {plan.split.group}" if buffer.split is not None and plan.split else slot
+    place = (
+        f"{slot} * {plan.name('CONSUMERS')} + {plan.split.group}" if buffer.split is not None and plan.split else slot
+    )
     straight = f"{buffer.name}[{place}]"
     return choice(buffer.view.flag, f"tlx.local_trans({straight})", straight)
 

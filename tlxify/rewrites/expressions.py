@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import libcst as cst
 
-from tlxify.rewrites.function import FunctionText
-from tlxify.source import Span
+from ..source import Span
+from .function import FunctionText
 
 NodeT = TypeVar("NodeT", bound=cst.CSTNode)
 
@@ -35,11 +35,16 @@ class _Replace(cst.CSTTransformer):
 
     def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
         updated = super().on_leave(original_node, updated_node)
-        if isinstance(original_node, cst.BaseExpression) and (span := self.text.spans.get(original_node)) in self.replacements:
+        if (
+            isinstance(original_node, cst.BaseExpression)
+            and (span := self.text.spans.get(original_node)) in self.replacements
+        ):
             return self._inserted(self.replacements[span])
         match updated:
             case cst.BinaryOperation(left=left, right=right, operator=cst.Add()):
-                return updated.with_changes(left=self._bare(left, additive=True), right=self._bare(right, additive=True))
+                return updated.with_changes(
+                    left=self._bare(left, additive=True), right=self._bare(right, additive=True)
+                )
             case cst.Assign(value=value) | cst.AnnAssign(value=cst.BaseExpression() as value) | cst.Arg(value=value):
                 return updated.with_changes(value=self._bare(value))
             case _:

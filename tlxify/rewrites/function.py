@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from tlxify.model import Kernel
-from tlxify.source import Span
+from ..model import Kernel
+from ..source import Span
 
 
 @dataclass(frozen=True, slots=True)

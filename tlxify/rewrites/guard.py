@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tlxify.plan import Plan
+from ..plan import Plan
 
 
 def launch_side(plan: Plan, fingerprint: str) -> tuple[str, ...]:
@@ -23,12 +23,18 @@ def _guard(plan: Plan) -> str:
     variables = {view.parameter: view.descriptor.removesuffix("_desc") for view in guard.views}
     needed = _parameters(plan)
     lines = [_definition(names(plan)[0], [*needed, "**_"])]
-    lines.append('    """The specialized launch\'s own arguments; where a check fails, tlx.Fallback: the original kernel runs."""')
+    what = "The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."
+    lines.append(f'    """{what}"""')
     taken = set(needed)
     for parameter, name in variables.items():
         variables[parameter] = name if name not in taken else f"{name}_view"
     for view in guard.views:
-        arguments = [f'"{view.parameter}"', view.parameter, f"shape={_tuple(view.shape)}", f"strides={_tuple(view.strides)}"]
+        arguments = [
+            f'"{view.parameter}"',
+            view.parameter,
+            f"shape={_tuple(view.shape)}",
+            f"strides={_tuple(view.strides)}",
+        ]
         lines.append(f"    {variables[view.parameter]} = tlx.tma_view({', '.join(arguments)})")
         if view.flag is None:
             why = f"{view.parameter} is stored column by column"
@@ -41,7 +47,13 @@ def _guard(plan: Plan) -> str:
     if guard.stored:
         lines.append("    # The producer reads ahead of the stores: what is written must not overlap what it reads.")
     for stored in guard.stored:
-        arguments = [f'"{stored.parameter}"', stored.parameter, _tuple(stored.shape), _tuple(stored.strides), f"reads=({reads})"]
+        arguments = [
+            f'"{stored.parameter}"',
+            stored.parameter,
+            _tuple(stored.shape),
+            _tuple(stored.strides),
+            f"reads=({reads})",
+        ]
         lines.append(f"    tlx.require_disjoint({', '.join(arguments)})")
     entries = [f'"{view.descriptor}": {variables[view.parameter]}' for view in guard.views]
     entries += [f'"{view.flag}": {variables[view.parameter]}.transposed' for view in guard.views if view.flag]
@@ -84,7 +96,11 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
         f"schedule=tlx.Schedule({', '.join(schedule)})",
         f'fingerprint="{fingerprint}"',
     ]
-    lines = [f"def {specialize}(original):", f'    """`original`, running {plan.converted} wherever the guard allows it."""', "    return tlx.specialized("]
+    lines = [
+        f"def {specialize}(original):",
+        f'    """`original`, running {plan.converted} wherever the guard allows it."""',
+        "    return tlx.specialized(",
+    ]
     lines += [f"        {argument}," for argument in arguments]
     return "\n".join([*lines, "    )"])
 
@@ -114,7 +130,11 @@ def _parameters(plan: Plan) -> list[str]:
 
 def _identifiers(text: str) -> list[str]:
 
-    return [n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name) and n.id not in ("triton", "min", "max")]
+    return [
+        n.id
+        for n in ast.walk(ast.parse(text, mode="eval"))
+        if isinstance(n, ast.Name) and n.id not in ("triton", "min", "max")
+    ]
 
 
 def _tuple(items: tuple[str | None, ...]) -> str:

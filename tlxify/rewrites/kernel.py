@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tlxify.model import Kernel, walk
-from tlxify.plan import Buffer, Plan, decoded
-from tlxify.rewrites import consumer, producer
-from tlxify.rewrites.comments import comment_lines, comments_in, with_leading
-from tlxify.rewrites.function import parse_function
-from tlxify.rewrites.lines import statements
-from tlxify.rewrites.role import Role
-from tlxify.rewrites.signature import signature
-from tlxify.source import Span
+from ..model import Kernel, walk
+from ..plan import Buffer, Plan, decoded
+from ..source import Span
+from . import consumer, producer
+from .comments import comment_lines, comments_in, with_leading
+from .function import parse_function
+from .lines import statements
+from .role import Role
+from .signature import signature
 
 
 def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> tuple[str, tuple[str, ...]]:
@@ -25,7 +25,13 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> tuple[str, tuple[st
     dropped = frozenset(node.span for node in walk(kernel.body)) - kept - set(fills) - set(uses)
     counters = {plan.ring.loop: plan.ring.variable}
     feeding = Role(
-        text, plan.task("producer").keeps, fills, _program_ids(plan), at_loop_end=producer.at_loop_end(plan), counters=counters, adopts=dropped
+        text,
+        plan.task("producer").keeps,
+        fills,
+        _program_ids(plan),
+        at_loop_end=producer.at_loop_end(plan),
+        counters=counters,
+        adopts=dropped,
     )
     finishing = Role(
         text,
@@ -50,12 +56,18 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> tuple[str, tuple[st
     assert isinstance(block, cst.IndentedBlock)
     names = _read_names(body)
     constexprs = [v.flag for v in (b.view for b in plan.ring.buffers) if v.flag] + [
-        plan.name(n) for n in ("STAGES", *(("CONSUMERS",) if plan.split else ()), "CONSUMER_WARPS", "CONSUMER_REGISTERS")
+        plan.name(n)
+        for n in ("STAGES", *(("CONSUMERS",) if plan.split else ()), "CONSUMER_WARPS", "CONSUMER_REGISTERS")
     ]
     scalars = list(plan.persistence.extents) if plan.persistence else []
     own = frozenset(param.name for param in kernel.params)
     parameters = signature(
-        function.params, names & own, {b.view.parameter: b.view.descriptor for b in plan.ring.buffers}, scalars, list(dict.fromkeys(constexprs)), tl
+        function.params,
+        names & own,
+        {b.view.parameter: b.view.descriptor for b in plan.ring.buffers},
+        scalars,
+        list(dict.fromkeys(constexprs)),
+        tl,
     )
     result = function.with_changes(
         name=cst.Name(plan.converted),
@@ -66,7 +78,9 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> tuple[str, tuple[st
         whitespace_before_params=cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace("    ")),
         body=block.with_changes(body=body, footer=block.footer),
     )
-    return text.module.with_changes(body=[result], header=[], footer=[]).code, tuple(p.name.value for p in parameters.params)
+    return text.module.with_changes(body=[result], header=[], footer=[]).code, tuple(
+        p.name.value for p in parameters.params
+    )
 
 
 def _decorator(plan: Plan) -> str:
@@ -96,16 +110,16 @@ class _Bindings(cst.CSTVisitor):
     def __init__(self) -> None:
         self.count: dict[str, int] = {}
 
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:  # noqa: N802
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
         self._add(node.target)
 
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:  # noqa: N802
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
         self._add(node.target)
 
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:  # noqa: N802
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
         self._add(node.target)
 
-    def visit_For(self, node: cst.For) -> None:  # noqa: N802
+    def visit_For(self, node: cst.For) -> None:
         self._add(node.target)
 
     def _add(self, target: cst.BaseExpression) -> None:
@@ -154,7 +168,9 @@ def _rings(plan: Plan, tl: str) -> str:
     lines.append(f"# Rings of {stages} slots, filled by the producer and freed by the consumers.")
     if own and shared:
         rows = split.rows if split else ""
-        lines.append(f"# {_listed(own)}: one tile of {rows} rows per consumer group; {_listed(shared)}: one tile for all.")
+        lines.append(
+            f"# {_listed(own)}: one tile of {rows} rows per consumer group; {_listed(shared)}: one tile for all."
+        )
     if split is not None:
         lines.append(f"{split.rows}: {tl}.constexpr = {split.length} // {plan.name('CONSUMERS')}")
     for buffer in ring.buffers:
@@ -171,7 +187,9 @@ def _rings(plan: Plan, tl: str) -> str:
         lines.append(f"# {arrow}: {barrier.meaning}.")
         lines.append(f"{barrier.name} = tlx.alloc_barriers({stages}, arrive_count={barrier.arrivals})")
     elements = " + ".join(f"{b.tile[0]} * {b.tile[1]}" for b in ring.buffers)
-    lines.append(f"{plan.name('SLOT_BYTES')}: {tl}.constexpr = ({elements}) * tlx.size_of(tlx.dtype_of({ring.buffers[0].view.descriptor}))")
+    lines.append(
+        f"{plan.name('SLOT_BYTES')}: {tl}.constexpr = ({elements}) * tlx.size_of(tlx.dtype_of({ring.buffers[0].view.descriptor}))"
+    )
     return "\n".join(lines)
 
 
@@ -180,7 +198,9 @@ def _listed(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
-def _tasks(plan: Plan, feeding: list[cst.BaseStatement], finishing: list[cst.BaseStatement], tl: str) -> cst.BaseStatement:
+def _tasks(
+    plan: Plan, feeding: list[cst.BaseStatement], finishing: list[cst.BaseStatement], tl: str
+) -> cst.BaseStatement:
     """`with tlx.async_tasks():` around both roles."""
     ring = plan.ring
     tiles = _listed([b.name.removesuffix("_ring") for b in ring.buffers])
@@ -206,7 +226,9 @@ def _tasks(plan: Plan, feeding: list[cst.BaseStatement], finishing: list[cst.Bas
     consume = _task(arguments, words, setup, finishing, plan, tl)
     region = cst.parse_statement("with tlx.async_tasks():\n    pass\n")
     assert isinstance(region, cst.With)
-    block = cst.IndentedBlock(body=[produce, with_leading(consume, [cst.EmptyLine(indent=False), *consume.leading_lines])])
+    block = cst.IndentedBlock(
+        body=[produce, with_leading(consume, [cst.EmptyLine(indent=False), *consume.leading_lines])]
+    )
     return region.with_changes(body=block, leading_lines=[cst.EmptyLine(indent=False)])
 
 
@@ -214,7 +236,9 @@ def _task(arguments: str, words: str, setup: list[str], body: list[cst.BaseState
     if plan.persistence is not None:
         held = plan.persistence
         tiles = " * ".join(held.extents)
-        loop = cst.parse_statement(f"for {held.tile} in range({tl}.program_id(0), {tiles}, {tl}.num_programs(0)):\n    pass\n")
+        loop = cst.parse_statement(
+            f"for {held.tile} in range({tl}.program_id(0), {tiles}, {tl}.num_programs(0)):\n    pass\n"
+        )
         assert isinstance(loop, cst.For)
         body = [loop.with_changes(body=cst.IndentedBlock(body=body))]
     task = cst.parse_statement(f"with tlx.async_task({arguments}):\n    pass\n")
@@ -242,6 +266,5 @@ class _Names(cst.CSTVisitor):
     def __init__(self) -> None:
         self.found: set[str] = set()
 
-    def visit_Name(self, node: cst.Name) -> None:  # noqa: N802
+    def visit_Name(self, node: cst.Name) -> None:
         self.found.add(node.value)
-

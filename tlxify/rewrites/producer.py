@@ -6,9 +6,9 @@ Before: `a = tl.load(a_ptrs, mask=…, other=0.0)`. After: `tlx.barrier_wait(emp
 
 from __future__ import annotations
 
-from tlxify.plan import Buffer, Plan
-from tlxify.rewrites.lines import choice
-from tlxify.source import Span
+from ..plan import Buffer, Plan
+from ..source import Span
+from .lines import choice
 
 
 def fills(plan: Plan, tl: str) -> dict[Span, str]:
@@ -50,7 +50,9 @@ def _load(plan: Plan, buffer: Buffer, tl: str) -> str:
     if buffer.split is not None and plan.split is not None:
         place = f"{slot} * {plan.name('CONSUMERS')} + {plan.split.group}"
     coordinates = choice(view.flag, swapped, straight)
-    load = f"tlx.async_descriptor_load({view.descriptor}, {buffer.name}[{place}], {coordinates}, {plan.ring.full}[{slot}])"
+    load = (
+        f"tlx.async_descriptor_load({view.descriptor}, {buffer.name}[{place}], {coordinates}, {plan.ring.full}[{slot}])"
+    )
     if buffer.split is None or plan.split is None:
         return load
     return f"for {plan.split.group} in {tl}.static_range({plan.name('CONSUMERS')}):\n    {load}"

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from tlxify.rewrites.comments import blank, comment_lines, leading, trailing, with_leading
-from tlxify.rewrites.expressions import replace
-from tlxify.rewrites.function import FunctionText
-from tlxify.rewrites.lines import statements
-from tlxify.source import Span
+from ..source import Span
+from .comments import blank, comment_lines, leading, trailing, with_leading
+from .expressions import replace
+from .function import FunctionText
+from .lines import statements
 
 #: Text of the statements that stand for one of the source's.
 Replacement = str
@@ -119,12 +119,16 @@ class Role:
                 kept = self._arm(arm)
                 orelse = orelse.with_changes(body=_suite(arm, kept)) if kept else None
         return node.with_changes(
-            test=replace(node.test, self.text, self.expressions), body=_suite(body, inner or statements("pass")), orelse=orelse
+            test=replace(node.test, self.text, self.expressions),
+            body=_suite(body, inner or statements("pass")),
+            orelse=orelse,
         )
 
     def _arm(self, body: cst.BaseSuite) -> list[cst.BaseStatement]:
         if isinstance(body, cst.SimpleStatementSuite):
-            return self._block([cst.SimpleStatementLine(body=[small]) for small in body.body]) if self._known(body) else []
+            return (
+                self._block([cst.SimpleStatementLine(body=[small]) for small in body.body]) if self._known(body) else []
+            )
         assert isinstance(body, cst.IndentedBlock)
         before, self._pending = self._pending, []
         inner = self._flush(self._block(body.body))
@@ -135,7 +139,7 @@ class Role:
         return all(small in self.text.spans for small in body.body)
 
     def _flush(self, nodes: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
-        """Comments left over at the end of a block go above its last statement; nothing is written after a block's end."""
+        """Comments left over at the end of a block go above its last statement: after the end nothing is written."""
         if self._pending and nodes:
             last = nodes[-1]
             nodes = [*nodes[:-1], with_leading(last, [*leading(last), *comment_lines(self._pending)])]
@@ -146,11 +150,13 @@ class Role:
 def _one_by_one(node: cst.BaseStatement) -> list[cst.BaseStatement]:
     """`a = 1; b = 2` as two lines."""
     if isinstance(node, cst.SimpleStatementLine) and len(node.body) > 1:
-        parts = [cst.SimpleStatementLine(body=[small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]) for small in node.body]
+        parts = [
+            cst.SimpleStatementLine(body=[small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
+            for small in node.body
+        ]
         return [parts[0].with_changes(leading_lines=node.leading_lines), *parts[1:]]
     return [node]
 
 
 def _suite(body: cst.BaseSuite, inner: list[cst.BaseStatement]) -> cst.IndentedBlock:
     return body.with_changes(body=inner) if isinstance(body, cst.IndentedBlock) else cst.IndentedBlock(body=inner)
-

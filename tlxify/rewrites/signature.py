@@ -10,11 +10,16 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tlxify.rewrites.comments import comments_in
+from .comments import comments_in
 
 
 def signature(
-    source: cst.Parameters, keep: frozenset[str], descriptors: dict[str, str], scalars: Sequence[str], constexprs: Sequence[str], tl: str
+    source: cst.Parameters,
+    keep: frozenset[str],
+    descriptors: dict[str, str],
+    scalars: Sequence[str],
+    constexprs: Sequence[str],
+    tl: str,
 ) -> cst.Parameters:
     """The parameters. `descriptors` maps pointer parameters to the descriptors that take their place."""
     everyone = [*source.posonly_params, *source.params, *source.kwonly_params]
@@ -33,14 +38,17 @@ def signature(
     # A plain parameter may not follow one with a default: ours come first among the constexprs without one.
     added = [cst.Param(name=cst.Name(name)) for name in scalars]
     added += [
-        cst.Param(name=cst.Name(name), annotation=cst.Annotation(cst.parse_expression(f"{tl}.constexpr"))) for name in constexprs
+        cst.Param(name=cst.Name(name), annotation=cst.Annotation(cst.parse_expression(f"{tl}.constexpr")))
+        for name in constexprs
     ]
     defaults = next((i for i, param in enumerate(kept) if param.default is not None), len(kept))
     kept[defaults:defaults] = added
     return cst.Parameters(params=_laid_out(kept, set(map(id, added)), multi_line=_is_multi_line(everyone)))
 
 
-def _inherit(mine: cst.Comma | cst.MaybeSentinel, dropped: cst.Comma | cst.MaybeSentinel) -> cst.Comma | cst.MaybeSentinel:
+def _inherit(
+    mine: cst.Comma | cst.MaybeSentinel, dropped: cst.Comma | cst.MaybeSentinel
+) -> cst.Comma | cst.MaybeSentinel:
     """Keeps the line break and the comments behind a parameter that goes away."""
     if not isinstance(dropped, cst.Comma) or not isinstance(dropped.whitespace_after, cst.ParenthesizedWhitespace):
         return mine
@@ -51,7 +59,9 @@ def _inherit(mine: cst.Comma | cst.MaybeSentinel, dropped: cst.Comma | cst.Maybe
     merged = mine.whitespace_after.with_changes(
         empty_lines=[
             *mine.whitespace_after.empty_lines,
-            cst.EmptyLine(indent=False, whitespace=cst.SimpleWhitespace("    "), comment=cst.Comment(comments_in(dropped)[0])),
+            cst.EmptyLine(
+                indent=False, whitespace=cst.SimpleWhitespace("    "), comment=cst.Comment(comments_in(dropped)[0])
+            ),
             *dropped.whitespace_after.empty_lines,
         ]
     )
@@ -60,7 +70,8 @@ def _inherit(mine: cst.Comma | cst.MaybeSentinel, dropped: cst.Comma | cst.Maybe
 
 def _is_multi_line(params: Sequence[cst.Param]) -> bool:
     return any(
-        isinstance(p.comma, cst.Comma) and isinstance(p.comma.whitespace_after, cst.ParenthesizedWhitespace) for p in params[:-1]
+        isinstance(p.comma, cst.Comma) and isinstance(p.comma.whitespace_after, cst.ParenthesizedWhitespace)
+        for p in params[:-1]
     )
 
 
@@ -80,7 +91,9 @@ def _laid_out(params: list[cst.Param], added: set[int], *, multi_line: bool) -> 
                 close = param.comma.whitespace_after.with_changes(last_line=cst.SimpleWhitespace(""))  # type: ignore[union-attr]
             comma = cst.Comma(whitespace_after=close)
         elif isinstance(param.comma, cst.Comma) and comments_in(param.comma):
-            comma = param.comma.with_changes(whitespace_after=param.comma.whitespace_after.with_changes(last_line=cst.SimpleWhitespace("    ")))  # type: ignore[union-attr]
+            comma = param.comma.with_changes(
+                whitespace_after=param.comma.whitespace_after.with_changes(last_line=cst.SimpleWhitespace("    "))
+            )  # type: ignore[union-attr]
         elif id(param) in added or following_is_new or not multi_line:
             comma = cst.Comma(whitespace_after=_newline())
         else:

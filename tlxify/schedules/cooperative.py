@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tlxify.diagnostics import Decline
-from tlxify.facts import Access, Axis, Dimension, Dot, DotOperand, Facts, Load, LoopFact, Operand
-from tlxify.plan import (
+from ..diagnostics import Decline
+from ..facts import Access, Axis, Dimension, Dot, DotOperand, Facts, Load, LoopFact, Operand
+from ..plan import (
     Barrier,
     Buffer,
     Creator,
@@ -27,13 +27,13 @@ from tlxify.plan import (
     View,
     decoded,
 )
-from tlxify.schedules import requirements
-from tlxify.schedules.naming import Names, stem
-from tlxify.schedules.slicing import Reads, keep
-from tlxify.schedules.writing import write_for_guard, write_in_scope
-from tlxify.poly import Poly, Symbol
-from tlxify.source import Span
-from tlxify.targets import Target
+from ..poly import Poly, Symbol
+from ..source import Span
+from ..targets import Target
+from . import requirements
+from .naming import Names, stem
+from .slicing import Reads, keep
+from .writing import write_for_guard, write_in_scope
 
 #: Statements without a value or effect that go wherever the consumer goes: they check and promise.
 _CHECKS = frozenset({"static_assert", "assume", "docstring"})
@@ -48,7 +48,9 @@ class _Feed:
     side: DotOperand
 
 
-def plan(facts: Facts, parameters: tuple[str, ...], taken: frozenset[str], target: Target, *, persistent: bool = True) -> Plan:
+def plan(
+    facts: Facts, parameters: tuple[str, ...], taken: frozenset[str], target: Target, *, persistent: bool = True
+) -> Plan:
     """The plan for a kernel with one dot loop. Raises Decline with the first requirement that does not hold.
 
     `parameters` are the kernel's, in order; `taken` are all names that it or its module uses.
@@ -67,12 +69,21 @@ def plan(facts: Facts, parameters: tuple[str, ...], taken: frozenset[str], targe
 
 class _Planner:
     def __init__(
-        self, facts: Facts, parameters: tuple[str, ...], names: Names, target: Target, loop: LoopFact, feeds: dict[int, _Feed], persistent: bool
+        self,
+        facts: Facts,
+        parameters: tuple[str, ...],
+        names: Names,
+        target: Target,
+        loop: LoopFact,
+        feeds: dict[int, _Feed],
+        persistent: bool,
     ) -> None:
         self.facts, self.parameters, self.names, self.target = facts, parameters, names, target
         self.loop, self.feeds = loop, feeds
         # A loop that does not need its counter may call it `_`; here it is read.
-        self.variable = names.fresh("k") if loop.variable is not None and not loop.variable.strip("_") else loop.variable or ""
+        self.variable = (
+            names.fresh("k") if loop.variable is not None and not loop.variable.strip("_") else loop.variable or ""
+        )
         self.persistence = self._persistence() if persistent else None
         self.split = self._split()
 
@@ -83,7 +94,16 @@ class _Planner:
         ring = self._ring(tuple(buffers.values()), dots)
         introduced = {
             purpose: names.fresh(purpose)
-            for purpose in ("slot", "filled", "used", "STAGES", "CONSUMERS", "CONSUMER_WARPS", "CONSUMER_REGISTERS", "SLOT_BYTES")
+            for purpose in (
+                "slot",
+                "filled",
+                "used",
+                "STAGES",
+                "CONSUMERS",
+                "CONSUMER_WARPS",
+                "CONSUMER_REGISTERS",
+                "SLOT_BYTES",
+            )
         }
         producer = keep(facts.statements, self._producer_roots(ring))
         consumer = keep(facts.statements, self._consumer_roots(ring), self._effects())
@@ -94,7 +114,13 @@ class _Planner:
         )
         tasks = (
             Task("producer", str(self.target.producer_warps), None, None, producer),
-            Task("consumer", introduced["CONSUMER_WARPS"], introduced["CONSUMER_REGISTERS"], introduced["CONSUMERS"] if self.split else None, consumer),
+            Task(
+                "consumer",
+                introduced["CONSUMER_WARPS"],
+                introduced["CONSUMER_REGISTERS"],
+                introduced["CONSUMERS"] if self.split else None,
+                consumer,
+            ),
         )
         tiles = " + ".join(b.name for b in ring.buffers)
         return Plan(
@@ -142,7 +168,12 @@ class _Planner:
         length = axis.length.text()
         if axis.contracted or axis.reduced or axis.opaque or axis.doubled or length not in self.parameters:
             return None
-        return Split(length, self.names.fresh("ROWS"), self.names.fresh("group"), tuple(Creator(c.kind, c.span) for c in axis.creators))
+        return Split(
+            length,
+            self.names.fresh("ROWS"),
+            self.names.fresh("group"),
+            tuple(Creator(c.kind, c.span) for c in axis.creators),
+        )
 
     # ---- rings
 
@@ -153,14 +184,23 @@ class _Planner:
             raise Decline("TLX201", load.span, name=access.pointer, why=f"its tile has {len(tile)} axes instead of 2")
         lengths = [self._length(d, load) for d in tile]
         requirements.tile_fits(self.target, *self._rows_and_depth(lengths, feed), load.span)
-        split_axis = next((self.facts.axis(n).id for n in (d.a.axes[0] for d in self.facts.dots) if n is not None), None) if self.split else None
+        split_axis = (
+            next((self.facts.axis(n).id for n in (d.a.axes[0] for d in self.facts.dots) if n is not None), None)
+            if self.split
+            else None
+        )
         split = next((i for i, d in enumerate(tile) if d.axis == split_axis), None)
         texts, reads = [], set[str]()
         scope = self._scope(load)
         for dimension in access.dimensions:
             written = write_in_scope(dimension.coordinate, scope)
             if written is None:
-                raise Decline("TLX201", load.span, name=access.pointer, why=f"no name holds its coordinate `{dimension.coordinate}`")
+                raise Decline(
+                    "TLX201",
+                    load.span,
+                    name=access.pointer,
+                    why=f"no name holds its coordinate `{dimension.coordinate}`",
+                )
             text = written.text
             if self.split and split is not None and dimension is tile[split]:
                 offset = f"{self.split.rows} * {self.split.group}"
@@ -169,7 +209,9 @@ class _Planner:
             reads |= written.reads
         view = self._view(access, load)
         name = self.names.fresh(f"{load.target or stem(access.pointer)}_ring")
-        return Buffer(name, view, (lengths[0], lengths[1]), split, tuple(texts), frozenset(reads), load.span, load.statement)
+        return Buffer(
+            name, view, (lengths[0], lengths[1]), split, tuple(texts), frozenset(reads), load.span, load.statement
+        )
 
     def _scope(self, load: Load) -> tuple[tuple[str, Poly], ...]:
         """What coordinates may be written with: program ids as they are decoded, then names, the latest last."""
@@ -230,7 +272,7 @@ class _Planner:
         nested = len(self.facts.dots[0].loops) > 1
         running = self.persistence is not None or nested
         start, stop, step = loop.text
-        if loop.step is None or loop.step.constant is not None and loop.step.constant <= 0:
+        if loop.step is None or (loop.step.constant is not None and loop.step.constant <= 0):
             raise Decline("TLX104", loop.span, what=f"a loop with the step `{step}`")
         return Ring(
             loop=loop.span,
@@ -267,7 +309,9 @@ class _Planner:
         """Says at the store why nothing wraps around any more."""
         if not wrapped:
             return ()
-        extents = dict.fromkeys(d.extent.text() for feed in wrapped for d in feed.access.dimensions if d.wrapped and d.extent is not None)
+        extents = dict.fromkeys(
+            d.extent.text() for feed in wrapped for d in feed.access.dimensions if d.wrapped and d.extent is not None
+        )
         text = f"Positions past {' and '.join(extents)} are masked: what the TMA fills with zeros there never reaches memory."
         return tuple((store.statement, text) for store in self.facts.stores[:1])
 
@@ -286,4 +330,3 @@ class _Planner:
             if None not in strides:
                 stored.append(Stored(access.pointer, tuple(extents), tuple(s or "" for s in strides)))
         return LaunchGuard(tuple(b.view for b in buffers), groups, self.target.dot_dtypes, tuple(dict.fromkeys(stored)))
-

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tlxify.diagnostics import Decline
-from tlxify.facts import Access, Dot, DotOperand, Facts, Load, LoopFact, Operand, StatementFact
-from tlxify.source import Span
-from tlxify.targets import Target
+from ..diagnostics import Decline
+from ..facts import Access, Dot, DotOperand, Facts, Load, LoopFact, Operand, StatementFact
+from ..source import Span
+from ..targets import Target
 
 
 def dot_loop(facts: Facts) -> LoopFact:
@@ -37,7 +37,10 @@ def dot_loop(facts: Facts) -> LoopFact:
 
 
 def effects(facts: Facts, loop: LoopFact) -> None:
-    """No side effect that a role would repeat, drop or reorder. Raises Decline TLX306, TLX308, TLX311, TLX312, TLX314."""
+    """No side effect that a role would repeat, drop or reorder.
+
+    Raises Decline TLX104, TLX306, TLX308, TLX311, TLX312, TLX314.
+    """
     for span in facts.returns:
         raise Decline("TLX306", span)
     for span, what in facts.effects:
@@ -55,7 +58,10 @@ def effects(facts: Facts, loop: LoopFact) -> None:
 
 
 def operand(facts: Facts, dot: Dot, side: DotOperand) -> tuple[Load, Access]:
-    """The load behind an operand that shared memory can hand to the dot as it is. Raises Decline TLX305, TLX309, TLX313, TLX2xx."""
+    """The load behind an operand that shared memory can hand to the dot as it is.
+
+    Raises Decline TLX2xx, TLX104, TLX304, TLX305, TLX309, TLX313.
+    """
     if dict(dot.options).get("input_precision", "").strip("'\"") == "ieee":
         raise Decline("TLX309", dot.span)
     if side.how is Operand.COMPUTED or side.load is None:
@@ -87,7 +93,12 @@ def accumulators(facts: Facts, loop: LoopFact) -> None:
     seen: set[str] = set()
     for dot in facts.dots:
         if dot.accumulator is None or dot.accumulator in seen:
-            raise Decline("TLX310", dot.span, name=dot.accumulator or "the result of the dot", why="it does not accumulate into one name")
+            raise Decline(
+                "TLX310",
+                dot.span,
+                name=dot.accumulator or "the result of the dot",
+                why="it does not accumulate into one name",
+            )
         seen.add(dot.accumulator)
         out_dtype = dict(dot.options).get("out_dtype", "float32")
         if not out_dtype.endswith("float32"):
@@ -98,7 +109,10 @@ def accumulators(facts: Facts, loop: LoopFact) -> None:
 
 
 def rows_are_independent(facts: Facts, access: Access, load: Load) -> bool:
-    """Whether a wrapped axis occurs; raises Decline TLX206 unless its wrapped positions can only reach masked-out results."""
+    """Whether a wrapped axis occurs.
+
+    Raises Decline TLX206 unless its wrapped positions can only reach masked-out results.
+    """
     wrapped = False
     for dimension in access.dimensions:
         if not dimension.wrapped or dimension.axis is None or dimension.extent is None:
@@ -110,7 +124,12 @@ def rows_are_independent(facts: Facts, access: Access, load: Load) -> bool:
         bound = dimension.coordinate - dimension.extent
         for store in facts.stores:
             if not any(b.axis == dimension.axis and b.index == bound for b in store.bounds):
-                raise Decline("TLX206", load.span, name=access.pointer, why=f"the store in line {store.span.line} does not mask them")
+                raise Decline(
+                    "TLX206",
+                    load.span,
+                    name=access.pointer,
+                    why=f"the store in line {store.span.line} does not mask them",
+                )
     return wrapped
 
 

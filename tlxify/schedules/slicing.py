@@ -1,7 +1,7 @@
 """Which statements a role keeps: everything its side effects need, by liveness from the end of the kernel backwards.
 
-A role is the whole kernel with some statements replaced (a load becomes a TMA load into a slot). The replaced statements are
-its roots and read other names than the source's did; what no root needs, directly or through names, is dropped.
+A role is the whole kernel with some statements replaced (a load becomes a TMA load into a slot). The replaced statements
+are its roots and read other names than the source's did; what no root needs, directly or through names, is dropped.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tlxify.facts import StatementFact
-from tlxify.source import Span
+from ..facts import StatementFact
+from ..source import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,9 @@ class _Slice:
         return any(statement.span in self.kept for statement in statements)
 
 
-def keep(statements: tuple[StatementFact, ...], roots: Mapping[Span, Reads], always: frozenset[Span] = frozenset()) -> frozenset[Span]:
+def keep(
+    statements: tuple[StatementFact, ...], roots: Mapping[Span, Reads], always: frozenset[Span] = frozenset()
+) -> frozenset[Span]:
     """The spans of the statements that a role with these roots keeps. `always` are kept with what they read."""
     everything = dict(roots)
     for statement in _flat(statements):

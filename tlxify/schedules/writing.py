@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tlxify.poly import ZERO, Poly, Symbol
+from ..poly import ZERO, Poly, Symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,9 @@ _IDENTIFIERS = re.compile(r"[A-Za-z_]\w*")
 
 def _factor(text: str) -> str:
     """`text` as a factor of a product."""
-    plain = text.isidentifier() or text.isdigit() or (text.startswith("(") and text.endswith(")") and text.count("(") == 1)
+    plain = (
+        text.isidentifier() or text.isdigit() or (text.startswith("(") and text.endswith(")") and text.count("(") == 1)
+    )
     call = re.fullmatch(r"[\w.]+\([^()]*\)", text) is not None
     products = " + " not in text and " - " not in text and "%" not in text and "/" not in text
     return text if plain or call or products else f"({text})"
@@ -118,7 +120,7 @@ def _fixed(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str, set[st
         name = next((n for n, value in names if value == Poly.of(symbol)), None)
         if name is None:
             if not symbol.name.isidentifier():
-                if not symbol.template or not symbol.constexpr and not symbol.launch:
+                if not symbol.template or (not symbol.constexpr and not symbol.launch):
                     return None
                 texts[symbol] = re.sub(r"\bcdiv\(", "tl.cdiv(", symbol.name)
                 used |= {s.name for operand in symbol.operands for s in operand.symbols}

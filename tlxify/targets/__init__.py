@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tlxify.targets.hopper import HOPPER, Target
+from .hopper import HOPPER, Target
 
 __all__ = ["HOPPER", "Target"]
