@@ -75,3 +75,12 @@ def test_a_module_without_the_binding_is_a_finding():
     verdict = verify(replace(samples.conversion(), module_text=text), upto=Rung.SIMULATED)
     assert verdict.rung == Rung.NONE
     assert "not bound to tlx.specialized" in verdict.findings[0].text
+
+
+def test_switches_of_the_user_do_not_reach_the_child(monkeypatch):
+    monkeypatch.setenv("TLXIFY", "0")
+    monkeypatch.setenv("TLXIFY_DISABLE", "gemm")
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    outcome, _ = run("")
+    assert not outcome.findings
+    assert outcome.figures["specialized"] > 0

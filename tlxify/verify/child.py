@@ -25,6 +25,9 @@ from typing import Any
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 
+#: Switches that would hide the specialized kernel, or the compiler, from a child.
+SWITCHES = ("TLXIFY", "TLXIFY_DISABLE", "TRITON_INTERPRET")
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -66,7 +69,7 @@ def run_job(job: Job, progress: Callable[[str], None]) -> Outcome:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**{name: value for name, value in os.environ.items() if name not in SWITCHES}, "PYTHONPATH": path},
             start_new_session=True,
         )
         try:

@@ -180,7 +180,8 @@ def simulate(
     np.seterr(all="ignore")  # kernels compute with infinities and NaN on purpose
     simulation = Simulation(load(conversion))
     which, of = share
-    todo = [case for number, case in enumerate(cases or edge_cases(conversion.contract)) if number % of == which]
+    chosen = edge_cases(conversion.contract) if cases is None else cases
+    todo = [case for number, case in enumerate(chosen) if number % of == which]
     for number, case in enumerate(todo, 1):
         progress(f"simulated: {number}/{len(todo)} {case.name}")
         simulation.run(case)
