@@ -282,6 +282,30 @@ def slot_of(k, depth):
     assert codes(helper.replace("& 1", "& 1 ^ 1") + text)
 
 
+def test_while_loops_are_followed():
+    counted = "k = 0\n            while k < tl.cdiv(K, 64):"
+    loops = RING.replace("for k in range(0, tl.cdiv(K, 64)):", counted)
+    text = loops.replace(
+        "b_ring[k % STAGES], [k * 64, 0], full[k % STAGES])",
+        "b_ring[k % STAGES], [k * 64, 0], full[k % STAGES]); k += 1",
+    )
+    text = text.replace(FREE, f"{FREE}; k += 1")
+    assert codes(text) == set()
+    assert codes(loops) == {"not-proved"}  # it never ends
+
+
+def test_helpers_may_have_defaults():
+    helper = """
+def slot_of(k, depth=2, *, flip=0):
+    return k % depth, (k // depth) & 1 ^ flip
+
+"""
+    text = changed((WAIT_FULL, "slot, phase = slot_of(k, depth=STAGES); tlx.barrier_wait(full[slot], phase)"))
+    assert codes(helper + text) == set()
+    assert codes(helper + text.replace("depth=STAGES", "depth=STAGES, flip=1"))
+    assert codes(helper + text.replace("k, depth=STAGES", "")) == {"not-proved"}
+
+
 def test_unknown_flags_are_tried_both_ways():
     text = changed(
         ("STAGES: tl.constexpr", "STAGES: tl.constexpr, FLIP: tl.constexpr"),

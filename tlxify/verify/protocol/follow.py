@@ -15,6 +15,7 @@ from .values import BarrierArray, Buffer, Misuse, Unknown, View, refuse
 from .world import World
 
 _MAX_EVENTS = 200_000
+_MAX_TRIPS = 1_000
 _MAX_DEPTH = 12
 
 
@@ -74,8 +75,7 @@ class Follower(Expressions):
         self.depth += 1
         try:
             names = _parameters(function)
-            defaults = function.args.defaults
-            for name, default in zip(names[len(function.args.args) - len(defaults) :], defaults, strict=False):
+            for name, default in _defaults(function):
                 self.names[name] = self.value(default)
             self.names.update(zip(names, args, strict=False))
             self.names.update(kwargs)
@@ -107,9 +107,8 @@ class Follower(Expressions):
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.target = target.id if isinstance(target, ast.Name) else ""
                 self.assign(target, self.value(value))
-            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-                left = self.value(ast.copy_location(ast.Name(name, ast.Load()), target))
-                self.names[name] = self.binary(node.lineno, op, left, self.value(value))
+            case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
+                self.names[name] = self.binary(node.lineno, op, self.name(name), self.value(value))
             case ast.If(test=test, body=body, orelse=orelse):
                 self.body(body if self.truth(self.value(test), node.lineno) else orelse)
             case ast.For(target=target, iter=iterable, body=body, orelse=[]):
@@ -117,10 +116,12 @@ class Follower(Expressions):
                     self.assign(target, item)
                     self.body(body)
             case ast.While(test=test, body=body, orelse=[]):
-                for _ in range(_MAX_EVENTS):
+                for _ in range(_MAX_TRIPS):
                     if not self.truth(self.value(test), node.lineno):
                         break
                     self.body(body)
+                else:
+                    refuse(node.lineno, "the loop does not end within the trips that are followed")
             case ast.With(items=[ast.withitem(context_expr=ast.Call() as call)], body=body):
                 self.region(node, call, body)
             case ast.Return(value=value):
@@ -234,3 +235,14 @@ def _callee(module: Module, node: ast.Call) -> str | None:
     if isinstance(node.func, ast.Name) and node.func.id not in module.aliases:
         return node.func.id
     return module.dotted(node.func)
+
+
+def _defaults(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """Parameters with a default, and it."""
+    positional = [*function.args.posonlyargs, *function.args.args]
+    values = function.args.defaults
+    for argument, value in zip(positional[len(positional) - len(values) :], values, strict=True):
+        yield argument.arg, value
+    for argument, default in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True):
+        if default is not None:
+            yield argument.arg, default
