@@ -37,13 +37,15 @@ class _Assembly:
         self.problems: list[tuple[Span, Diagnostic]] = []
         lengths = {s for axis in self.axes.freeze() for s in axis.length.symbols}
         self.tiles = frozenset(s for s in lengths if s.constexpr)
-        self.is_pointer = _pointer_test(kernel, [e.address for e in (*self.events.loads, *self.events.stores)])
+        addresses = [*(e.address for e in self.events.loads), *(e.address for e in self.events.stores)]
+        self.is_pointer = _pointer_test(kernel, addresses)
 
     def facts(self) -> Facts:
         loads, stores = self.events.loads, self.events.stores
+        touched: list[LoadEvent | StoreEvent] = [*loads, *stores]
         accesses = [
             (event.place.span, access)
-            for event in (*loads, *stores)
+            for event in touched
             if event.address.axes and (access := self._access(event)) is not None
         ]
         dots = tuple(self._dot(event) for event in self.events.dots)

@@ -50,12 +50,11 @@ def pointer_of(address: Value, span: Span, is_pointer: Callable[[Symbol], bool])
     """The parameter an address is relative to. Raises Decline TLX201, or what made the address not affine."""
     if address.poly is None:
         code, why = address.why or ("TLX201", "")
-        name = next((s.name for s in (address.poly.symbols if address.poly else ())), "the tile")
         if code == "TLX203":
             raise Decline(code, span, name=why)
         if code == "TLX202":
-            raise Decline(code, span, name=name)
-        raise Decline(code, span, name=name, why=why)
+            raise Decline(code, span, name="the tile")
+        raise Decline(code, span, name="the tile", why=why)
     candidates = [m[0] for m, c in address.poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
     pointers = [symbol for symbol in candidates if is_pointer(symbol)] or candidates
     if len(pointers) != 1:
@@ -74,8 +73,8 @@ def _terms(axes: AxisTable, address: Value, name: str, span: Span) -> dict[int, 
         if not term.stride.monomial or not term.stride.launch:
             raise Decline("TLX207", span, what="stride", name=name, why=f"it is `{term.stride}`")
         terms[axis] = term
-    for axis in address.axes:
-        if axis is not None and axes.find(axis) not in terms:
+    for own in address.axes:
+        if own is not None and axes.find(own) not in terms:
             raise Decline("TLX201", span, name=name, why="one of its axes does not move the address")
     return terms
 

@@ -20,6 +20,8 @@ class Place:
     loops: tuple[Span, ...]
     #: Run-time branches around it.
     branches: tuple[Span, ...]
+    #: Branches around it that are settled when the kernel is compiled.
+    arms: tuple[Span, ...]
     #: Helper functions it is inside of.
     helpers: tuple[str, ...]
 
@@ -78,6 +80,12 @@ class Events:
     other_uses: dict[int, Span] = field(default_factory=dict)
     #: dtype arguments: name of a constexpr parameter used as the target of a cast, with the place.
     casts: dict[str, Span] = field(default_factory=dict)
+
+    def used(self, value: Value, span: Span) -> Value:
+        """`value`, with a note that something other than a dot looks at it there."""
+        if value.origin.kind == "load" and value.origin.load is not None:
+            self.other_uses.setdefault(value.origin.load, span)
+        return value
 
     def mark(self) -> tuple[int, ...]:
         """A point to roll back to: a loop body is interpreted twice and recorded once."""

@@ -76,6 +76,12 @@ class Value:
         return not self.axes
 
     @property
+    def symbols(self) -> frozenset[Symbol]:
+        """Every scalar that an integer, an address or a condition depends on."""
+        polys = [self.poly, *(p for t in self.terms for p in (t.stride, t.offset, t.modulus)), *(b.index for b in self.bounds or ())]
+        return frozenset(symbol for poly in polys if poly is not None for symbol in poly.symbols)
+
+    @property
     def affine(self) -> bool:
         """An integer or an address in affine form."""
         return self.poly is not None

@@ -1,6 +1,7 @@
 """Evaluates the literal part of Python that configs are written in.
 
-That is: lists, dicts, arithmetic, comprehensions and `triton.Config(…)`. Nothing of the user's is run: names stand for literal constants or for functions whose body is one `return`.
+That is: lists, dicts, arithmetic, comprehensions and `triton.Config(…)`. Nothing of the user's is run: names stand for
+literal constants or for functions whose body is one `return`.
 """
 
 from __future__ import annotations
@@ -80,10 +81,7 @@ class _Evaluator:
         result: list[object] = []
         for item in items:
             if isinstance(item, ast.Starred):
-                inner = self.value(item.value)
-                if not isinstance(inner, list):
-                    raise NotLiteral
-                result += inner
+                result += _sequence(self.value(item.value))
             else:
                 result.append(self.value(item))
         return result
@@ -101,10 +99,7 @@ class _Evaluator:
                 return
             generator = generators[position]
             inner = _Evaluator(self.module, scope, self.depth)
-            items = inner.value(generator.iter)
-            if not isinstance(items, list):
-                raise NotLiteral
-            for item in items:
+            for item in _sequence(inner.value(generator.iter)):
                 bound = {**scope, **_bind(generator.target, item)}
                 if all(_Evaluator(self.module, bound, self.depth).value(test) for test in generator.ifs):
                     yield from over(position + 1, bound)
@@ -133,10 +128,8 @@ class _Evaluator:
         if name == "range":
             return list(range(*(_integer(self.value(argument)) for argument in node.args)))
         if name == "itertools.product" or name == "product":
-            lists = [self.value(argument) for argument in node.args]
-            if not all(isinstance(item, list) for item in lists):
-                raise NotLiteral
-            return [list(items) for items in itertools.islice(itertools.product(*lists), _MOST)]  # type: ignore[arg-type]
+            lists = [_sequence(self.value(argument)) for argument in node.args]
+            return [list(items) for items in itertools.islice(itertools.product(*lists), _MOST)]
         if name == "dict" and not node.args:
             return {keyword.arg: self.value(keyword.value) for keyword in node.keywords}
         functions = [s for s in self.module.tree.body if isinstance(s, ast.FunctionDef) and s.name == name]
@@ -176,6 +169,12 @@ class _Evaluator:
 
 def _integer(value: object) -> int:
     if not isinstance(value, int):
+        raise NotLiteral
+    return value
+
+
+def _sequence(value: object) -> list[object]:
+    if not isinstance(value, list):
         raise NotLiteral
     return value
 

@@ -35,10 +35,8 @@ class _Replace(cst.CSTTransformer):
 
     def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
         updated = super().on_leave(original_node, updated_node)
-        if (
-            isinstance(original_node, cst.BaseExpression)
-            and (span := self.text.spans.get(original_node)) in self.replacements
-        ):
+        span = self.text.spans.get(original_node) if isinstance(original_node, cst.BaseExpression) else None
+        if span is not None and span in self.replacements:
             return self._inserted(self.replacements[span])
         match updated:
             case cst.BinaryOperation(left=left, right=right, operator=cst.Add()):

@@ -87,7 +87,7 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
         schedule.append(f'split="{plan.split.length}"')
     output = _output(plan)
     if output:
-        schedule.append(f"output=({', '.join(repr_(name) for name in output)})")
+        schedule.append(f"output=({', '.join(_quoted(name) for name in output)})")
     arguments = [
         "original",
         plan.converted,
@@ -114,7 +114,7 @@ def _output(plan: Plan) -> list[str]:
     return [side for side in (row, column) if side.isidentifier()]
 
 
-def repr_(name: str) -> str:
+def _quoted(name: str) -> str:
     """A string literal as black writes it."""
     return f'"{name}"'
 
@@ -123,13 +123,13 @@ def _parameters(plan: Plan) -> list[str]:
     """Parameters of the source that the guard reads, in a stable order: pointers, then what shapes and strides name."""
     guard = plan.guard
     pointers = dict.fromkeys([v.parameter for v in guard.views] + [s.parameter for s in guard.stored])
-    texts = [text for part in (*guard.views, *guard.stored) for text in (*part.shape, *part.strides) if text]
-    words = {word for text in texts for word in _identifiers(text)}
+    shapes = [*(v.shape for v in guard.views), *(s.shape for s in guard.stored)]
+    strides = [*(v.strides for v in guard.views), *(s.strides for s in guard.stored)]
+    words = {word for texts in (*shapes, *strides) for text in texts if text for word in _identifiers(text)}
     return [name for name in plan.parameters if name in words or name in pointers]
 
 
 def _identifiers(text: str) -> list[str]:
-
     return [
         n.id
         for n in ast.walk(ast.parse(text, mode="eval"))

@@ -75,29 +75,21 @@ def _is_multi_line(params: Sequence[cst.Param]) -> bool:
     )
 
 
-def _newline() -> cst.ParenthesizedWhitespace:
-    return cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace("    "))
-
-
 def _laid_out(params: list[cst.Param], added: set[int], *, multi_line: bool) -> list[cst.Param]:
     """One added parameter a line. A signature on one line becomes one parameter a line."""
     result = []
     for position, param in enumerate(params):
         last = position == len(params) - 1
         following_is_new = not last and id(params[position + 1]) in added
-        if last:
-            close = cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(""))
-            if isinstance(param.comma, cst.Comma) and comments_in(param.comma):
-                close = param.comma.whitespace_after.with_changes(last_line=cst.SimpleWhitespace(""))  # type: ignore[union-attr]
-            comma = cst.Comma(whitespace_after=close)
-        elif isinstance(param.comma, cst.Comma) and comments_in(param.comma):
-            comma = param.comma.with_changes(
-                whitespace_after=param.comma.whitespace_after.with_changes(last_line=cst.SimpleWhitespace("    "))
-            )  # type: ignore[union-attr]
-        elif id(param) in added or following_is_new or not multi_line:
-            comma = cst.Comma(whitespace_after=_newline())
-        else:
-            assert isinstance(param.comma, cst.Comma)
-            comma = param.comma
+        indent = "" if last else "    "
+        comma = param.comma
+        if isinstance(comma, cst.Comma) and comments_in(comma):
+            comma = cst.Comma(
+                comma.whitespace_before, comma.whitespace_after.with_changes(last_line=cst.SimpleWhitespace(indent))
+            )
+        elif last or id(param) in added or following_is_new or not multi_line:
+            comma = cst.Comma(
+                whitespace_after=cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(indent))
+            )
         result.append(param.with_changes(comma=comma))
     return result

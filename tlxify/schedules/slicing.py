@@ -1,7 +1,7 @@
 """Which statements a role keeps: everything its side effects need, by liveness from the end of the kernel backwards.
 
-A role is the whole kernel with some statements replaced (a load becomes a TMA load into a slot). The replaced statements
-are its roots and read other names than the source's did; what no root needs, directly or through names, is dropped.
+A role is the whole kernel with some statements replaced (a load becomes a TMA load into a slot). Those replaced are
+its roots and read other names than the source's did; what no root needs, directly or through names, is dropped.
 """
 
 from __future__ import annotations

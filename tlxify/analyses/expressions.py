@@ -1,0 +1,141 @@
+"""Abstract interpretation of expressions: names, operators, choices, subscripts and attributes."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ..diagnostics import Decline
+from ..poly import ONE, Poly, Symbol
+from ..source import Span
+from .calls import call
+from .language.shapes import transposed
+from .values import MISSING, Value, literal, number
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+_BUILTINS = frozenset("range min max abs len int float bool sum print isinstance slice".split())
+#: What can be asked of a dtype, or of a value about its dtype: settled when the kernel is compiled.
+_DTYPE_QUESTIONS = ("dtype", "type", "element_ty", "value", "scalar", "primitive_bitwidth", "is_fp8", "handle")
+
+
+def evaluate(run: Interpreter, node: ast.expr) -> Value:
+    """The value of an expression. Raises Decline TLX104 for a construct it does not know."""
+    match node:
+        case ast.Constant(value=value):
+            return literal(value)
+        case ast.Name():
+            return _name(run, node)
+        case ast.BinOp(left=left, op=op, right=right):
+            return binary(run, op, evaluate(run, left), evaluate(run, right), Span.of(node))
+        case ast.UnaryOp(op=op, operand=operand):
+            return _unary(run, op, evaluate(run, operand), Span.of(node))
+        case ast.BoolOp(op=both, values=values):
+            return run.arithmetic.pointwise(
+                *(evaluate(run, value) for value in values), name=type(both).__name__.lower()
+            )
+        case ast.Compare(left=left, ops=[comparison], comparators=[right]):
+            return _compare(run, comparison, evaluate(run, left), evaluate(run, right), Span.of(node))
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            known = evaluate(run, test)
+            if known.literal is not MISSING:
+                return evaluate(run, body if known.literal else orelse)
+            return run.join(evaluate(run, body), evaluate(run, orelse), f"@{run.site(Span.of(node))}")
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return Value(items=tuple(evaluate(run, element) for element in elements))
+        case ast.Subscript():
+            return _subscript(run, node)
+        case ast.Attribute():
+            return _attribute(run, node)
+        case ast.Call():
+            return call(run, node)
+        case ast.JoinedStr():
+            return literal("")
+        case _:
+            raise Decline("TLX104", Span.of(node), what=f"a `{type(node).__name__}` expression")
+
+
+def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, span: Span) -> Value:
+    """`left op right`, as a use of both sides."""
+    return run.arithmetic.binary(op, run.events.used(left, span), run.events.used(right, span))
+
+
+def _unary(run: Interpreter, op: ast.unaryop, operand: Value, span: Span) -> Value:
+    match op:
+        case ast.UAdd():
+            return operand
+        case ast.USub():
+            return run.arithmetic.negate(run.events.used(operand, span))
+        case ast.Not() if operand.literal is not MISSING:
+            return literal(not operand.literal)
+        case _:
+            return run.arithmetic.pointwise(run.events.used(operand, span), name="not" if isinstance(op, ast.Not) else "~")
+
+
+def _name(run: Interpreter, node: ast.Name) -> Value:
+    if node.id in run.scope:
+        return run.scope[node.id]
+    if node.id in run.module.constants:
+        return literal(run.module.constants[node.id])
+    if node.id in run.module.helpers:
+        return Value(reference=node.id)
+    canonical = run.module.names.canonical(node)
+    if canonical is not None and (canonical != node.id or node.id in _BUILTINS):
+        return Value(reference=canonical)
+    raise Decline("TLX107", Span.of(node), name=node.id)
+
+
+def _compare(run: Interpreter, op: ast.cmpop, left: Value, right: Value, span: Span) -> Value:
+    if left.literal is not MISSING and right.literal is not MISSING:
+        match op:
+            case ast.Eq() | ast.Is():
+                return literal(left.literal == right.literal)
+            case ast.NotEq() | ast.IsNot():
+                return literal(left.literal != right.literal)
+    if isinstance(op, ast.Is | ast.IsNot) and right.literal is None:
+        # Triton specializes arguments that are None: the question is settled when the kernel is compiled.
+        what = left.poly.text() if left.poly is not None else "?"
+        return Value(poly=Poly.of(Symbol(f"({what} is None)", launch=True, constexpr=True)))
+    return run.arithmetic.compare(op, run.events.used(left, span), run.events.used(right, span))
+
+
+def _subscript(run: Interpreter, node: ast.Subscript) -> Value:
+    """`x[:, None]` inserts axes; `t[0]` takes an item of a tuple."""
+    value, index = evaluate(run, node.value), node.slice
+    if value.items is not None:
+        which = evaluate(run, index).literal
+        if isinstance(which, int) and -len(value.items) <= which < len(value.items):
+            return value.items[which]
+        raise Decline("TLX104", Span.of(node), what="an index into a tuple that is not a literal")
+    axes: list[int | None] = []
+    remaining = list(value.axes)
+    for entry in index.elts if isinstance(index, ast.Tuple) else [index]:
+        match entry:
+            case ast.Slice(lower=None, upper=None, step=None) if remaining:
+                axes.append(remaining.pop(0))
+            case ast.Constant(value=None):
+                axes.append(None)
+            case _:
+                raise Decline("TLX104", Span.of(node), what="a subscript other than `:` and `None`")
+    return value.at((*axes, *remaining))
+
+
+def _attribute(run: Interpreter, node: ast.Attribute) -> Value:
+    """Attributes of modules, dtypes and blocks."""
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if isinstance(root, ast.Name) and root.id not in run.scope:
+        canonical = run.module.names.canonical(node)
+        if canonical is None or canonical == ast.unparse(node):
+            raise Decline("TLX107", Span.of(node), name=ast.unparse(node))
+        return Value(reference=canonical)
+    value = evaluate(run, node.value)
+    if node.attr == "T":
+        return transposed(run, value, Span.of(node))
+    if node.attr == "shape":
+        return Value(items=tuple(number(ONE) if a is None else number(run.axes.length(a)) for a in value.axes))
+    if node.attr in _DTYPE_QUESTIONS:
+        return Value(reference="?dtype") if value.reference or value.axes or value.poly is not None else value
+    raise Decline("TLX104", Span.of(node), what=f"the attribute `{node.attr}`")

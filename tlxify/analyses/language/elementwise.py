@@ -1,0 +1,59 @@
+"""Functions that work position by position: arithmetic, casts, and promises that change no value."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..values import MISSING, Value, number, pure
+from .registry import LANGUAGE, Call, handles
+
+if TYPE_CHECKING:
+    from ..interpret import Interpreter
+
+_FUNCTIONS = (
+    "abs ceil clamp cos div_rn erf exp exp2 fdiv floor fma log log2 maximum minimum rsqrt sigmoid sin sqrt sqrt_rn "
+    "umulhi where add sub mul rand randn randint rand4x to_tensor"
+)
+_DTYPES = (
+    "int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
+    "float8e4nv float8e5 float8e4b15 float8e4b8 float8e5b16 float16 bfloat16 float32 float64 void"
+)
+_INTEGERS = frozenset("int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
+
+
+@handles(*_FUNCTIONS.split())
+def elementwise(run: Interpreter, call: Call) -> Value:
+    """Data of the arguments' common shape; a scalar where all of them are."""
+    return pointwise(run, call, f"tl.{call.name}")
+
+
+def pointwise(run: Interpreter, call: Call, name: str) -> Value:
+    """The same under another name. The smaller or larger of two known integers is known."""
+    values = call.used(run)
+    pick = {"minimum": min, "maximum": max, "min": min, "max": max}.get(call.name.rpartition(".")[2])
+    known = [value.literal for value in values if value.literal is not MISSING and isinstance(value.literal, int)]
+    if pick is not None and len(values) == len(known) == 2:
+        return number(int(pick(known)))
+    return run.arithmetic.pointwise(*values, name=name)
+
+
+@handles("cast")
+def cast(run: Interpreter, call: Call) -> Value:
+    """Integers stay affine under integer casts; everything else becomes data."""
+    value, dtype = run.expression(call.need(0, "input")), call.get(1, "dtype")
+    target = run.expression(dtype) if dtype is not None else Value()
+    if target.reference and target.reference.removeprefix(LANGUAGE) in _INTEGERS and value.affine:
+        return value
+    if isinstance(dtype, ast.Name) and target.poly is not None and target.poly.constexpr:
+        run.events.casts.setdefault(dtype.id, call.span)
+    if value.scalar:
+        return pure(f"{{}}.to({ast.unparse(dtype) if dtype else ''})", value) if not value.loads else value
+    return replace(run.events.used(value, call.span).data(value.axes), why=value.why)
+
+
+@handles("multiple_of", "max_contiguous", "max_constancy", "constexpr", *_DTYPES.split())
+def unchanged(run: Interpreter, call: Call) -> Value:
+    """Promises to the compiler and wrappers around a value: the value itself."""
+    return run.expression(call.need(0, "input"))

@@ -1,0 +1,148 @@
+"""Functions that create axes or move them around: ranges, filled blocks, transpositions, reshapes."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...diagnostics import Decline
+from ...facts import Creator
+from ...poly import ONE, ZERO, Poly
+from ...source import Span
+from ..axes import Axes
+from ..values import COMPUTED, Origin, Term, Value, literal
+from .registry import Call, handles
+
+if TYPE_CHECKING:
+    from ..interpret import Interpreter
+
+
+@handles("arange")
+def arange(run: Interpreter, call: Call) -> Value:
+    """A new axis, and the position along it. Raises Decline TLX104, TLX403."""
+    start, stop = call.get(0, "start"), call.get(1, "end")
+    if start is None or stop is None:
+        raise Decline("TLX104", call.span, what="`tl.arange` without a start and an end")
+    first, last = run.expression(start), run.expression(stop)
+    if first.poly is None or last.poly is None:
+        raise Decline("TLX403", Span.of(stop), name=ast.unparse(stop))
+    # Rows are divided by rewriting what creates them; a range that starts elsewhere is left whole.
+    creator = Creator("arange", call.span, run.statement) if first.poly == ZERO else None
+    axis = _created(run, last.poly - first.poly, creator)
+    return Value(axes=(axis,), poly=first.poly, terms=(Term(axis, ONE),))
+
+
+@handles("zeros", "full")
+def filled(run: Interpreter, call: Call) -> Value:
+    """A block of one value. Raises Decline TLX104 without a shape, TLX403 for a length that is no scalar integer."""
+    value = call.get(1, "value") if call.name == "full" else None
+    zero = value is None or run.expression(value).literal in (0, 0.0)
+    axes = _shape(run, call.get(0, "shape"), call.span)
+    return Value(axes=axes, origin=Origin("fill") if zero else COMPUTED)
+
+
+@handles("zeros_like")
+def filled_like(run: Interpreter, call: Call) -> Value:
+    """A block of zeros with the axes of another."""
+    return Value(axes=run.expression(call.need(0, "input")).axes, origin=Origin("fill"))
+
+
+@handles("expand_dims")
+def expand_dims(run: Interpreter, call: Call) -> Value:
+    """An axis of length one more."""
+    value = run.expression(call.need(0, "input"))
+    position = _integer(run, call.get(1, "axis"), call.span)
+    axes = list(value.axes)
+    axes.insert(position if position >= 0 else len(axes) + 1 + position, None)
+    return value.at(tuple(axes))
+
+
+@handles("broadcast_to")
+def broadcast_to(run: Interpreter, call: Call) -> Value:
+    """The value with the axes of a shape."""
+    value = run.expression(call.need(0, "input"))
+    return value.at(run.axes.broadcast(value.axes, _shape(run, _shape_argument(call), call.span)))
+
+
+@handles("broadcast")
+def broadcast(run: Interpreter, call: Call) -> Value:
+    """Two values with common axes."""
+    first, second = run.expression(call.need(0, "input")), run.expression(call.need(1, "other"))
+    axes = run.axes.broadcast(first.axes, second.axes)
+    return Value(items=(first.at(axes), second.at(axes)))
+
+
+@handles("trans", "permute")
+def trans(run: Interpreter, call: Call) -> Value:
+    """A transposition. Raises Decline TLX104 where the order is not literal."""
+    value = run.expression(call.need(0, "input"))
+    order = [
+        e for item in call.positional[1:] for e in (item.elts if isinstance(item, ast.Tuple | ast.List) else [item])
+    ]
+    if len(value.axes) == 2 and order and [_integer(run, item, call.span) for item in order] == [0, 1]:
+        return value
+    return transposed(run, value, call.span)
+
+
+def transposed(run: Interpreter, value: Value, span: Span) -> Value:
+    """A two-dimensional value with its axes swapped; of any other, nothing more is known of the axes."""
+    if len(value.axes) != 2:
+        return opaque(run, value, span)
+    first, second = value.axes
+    return replace(value, axes=(second, first), origin=replace(value.origin, transposed=not value.origin.transposed))
+
+
+@handles("reshape", "view")
+def reshape(run: Interpreter, call: Call) -> Value:
+    """New axes without a relation to the old ones."""
+    value = run.expression(call.need(0, "input"))
+    opaque(run, value, call.span)
+    axes = _shape(run, _shape_argument(call), call.span)
+    for axis in axes:
+        run.axes.mark(axis, "opaque")
+    return Value(axes=axes, loads=value.loads, why=("TLX201", "a reshaped block"))
+
+
+def opaque(run: Interpreter, value: Value, span: Span) -> Value:
+    """Data of the same shape made by something that may mix positions."""
+    for axis in run.events.used(value, span).axes:
+        run.axes.mark(axis, "opaque")
+    return Value(axes=value.axes, loads=value.loads, why=value.why)
+
+
+def _created(run: Interpreter, length: Poly, creator: Creator) -> int:
+    """An axis made here. What a helper makes has no place in the kernel where its length could be rewritten."""
+    if not run.helpers:
+        return run.axes.create(length, creator)
+    axis = run.axes.create(length, None)
+    run.axes.mark(axis, "opaque")
+    return axis
+
+
+def _shape(run: Interpreter, node: ast.expr | None, span: Span) -> Axes:
+    """The axes that a shape creates."""
+    if node is None:
+        raise Decline("TLX104", span, what="a block without a shape")
+    axes: list[int | None] = []
+    for entry in node.elts if isinstance(node, ast.Tuple | ast.List) else [node]:
+        length = run.expression(entry).poly
+        if length is None:
+            raise Decline("TLX403", Span.of(entry), name=ast.unparse(entry))
+        creator = Creator("shape", Span.of(entry), run.statement)
+        axes.append(None if length == ONE else _created(run, length, creator))
+    return tuple(axes)
+
+
+def _shape_argument(call: Call) -> ast.expr | None:
+    """The shape, given as one tuple or as the rest of the arguments."""
+    if len(call.positional) > 2:
+        return ast.copy_location(ast.Tuple(list(call.positional[1:]), ast.Load()), call.node)
+    return call.get(1, "shape")
+
+
+def _integer(run: Interpreter, node: ast.expr | None, span: Span) -> int:
+    value = run.expression(node) if node is not None else literal(0)
+    if not isinstance(value.literal, int):
+        raise Decline("TLX104", span, what="an axis that is not a literal")
+    return value.literal

@@ -1,0 +1,144 @@
+"""Abstract interpretation of loops.
+
+A body is interpreted twice: first with a placeholder for each name it rebinds, to find the names that step by an
+invariant amount, then with `entry + trip × step` in their place. Only the second time counts for what is recorded.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from ..diagnostics import Decline
+from ..facts import LoopFact
+from ..poly import Poly, Symbol
+from ..source import Span
+from .values import MISSING, Value, number
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """Start, stop and step of a loop, as values and as the user wrote them."""
+
+    kind: Literal["range", "static_range"]
+    values: tuple[Value, Value, Value]
+    text: tuple[str, str, str]
+
+
+def for_loop(run: Interpreter, statement: ast.For) -> None:
+    """Interprets a counted loop. Raises Decline TLX104 for other iterables and for an `else`."""
+    span = Span.of(statement)
+    trip = Symbol(f"trip@{run.site(span)}", trip=True)
+    bounds = _bounds(run, statement.iter)
+    start, stop, step = (value.poly for value in bounds.values)
+    if not isinstance(statement.target, ast.Name):
+        raise Decline("TLX104", Span.of(statement.target), what="a loop over several names")
+    variable = statement.target.id
+    fact = LoopFact(span, bounds.kind, variable, start, stop, step, trip, bounds.text)
+    counter = Value(poly=Poly.of(Symbol(f"{variable}@{run.site(span)}")))
+    if start is not None and step is not None:
+        counter = number(start + step * Poly.of(trip))
+    _repeat(run, statement.body, fact, {variable: counter})
+    if statement.orelse:
+        raise Decline("TLX104", Span.of(statement.orelse[0]), what="`else` of a loop")
+
+
+def while_loop(run: Interpreter, statement: ast.While) -> None:
+    """Interprets a loop whose trips nothing counts."""
+    span = Span.of(statement)
+    trip = Symbol(f"trip@{run.site(span)}", trip=True)
+    run.expression(statement.test)
+    _repeat(run, statement.body, LoopFact(span, "while", None, None, None, None, trip), {})
+
+
+def _bounds(run: Interpreter, node: ast.expr) -> _Bounds:
+    """Start, stop and step of `range`, `tl.range` or `tl.static_range`."""
+    name = run.module.names.canonical(node.func) if isinstance(node, ast.Call) else None
+    ranges = ("range", "triton.language.range", "triton.language.static_range")
+    if not isinstance(node, ast.Call) or name not in ranges:
+        raise Decline("TLX104", Span.of(node), what="a loop over something other than a range")
+    parts = list(node.args)
+    named = {k.arg: k.value for k in node.keywords}
+    if not parts and "arg2" not in named:
+        raise Decline("TLX104", Span.of(node), what="a loop without an end")
+    start = named.get("arg1") or (parts[0] if len(parts) > 1 else ast.copy_location(ast.Constant(0), node))
+    stop = named.get("arg2") or parts[min(1, len(parts) - 1)]
+    step = named.get("step") or (parts[2] if len(parts) > 2 else ast.copy_location(ast.Constant(1), node))
+    return _Bounds(
+        "static_range" if name.endswith("static_range") else "range",
+        (run.expression(start), run.expression(stop), run.expression(step)),
+        (ast.unparse(start), ast.unparse(stop), ast.unparse(step)),
+    )
+
+
+def _repeat(run: Interpreter, body: list[ast.stmt], fact: LoopFact, counters: Scope) -> None:
+    rebound = sorted(_assigned(body) - set(counters))
+    entry = run.scope
+    known = {s for value in entry.values() if value.poly is not None for s in value.poly.symbols}
+    placeholders = {name: _placeholder(run, name, entry[name], fact) for name in rebound if name in entry}
+    mark = run.events.mark()
+    run.loops = (*run.loops, fact.span)
+    run.scope = {**entry, **placeholders, **counters}
+    run.block(body)
+    carried = {
+        name: _carried(run, name, entry[name], before, run.scope.get(name, before), fact, known)
+        for name, before in placeholders.items()
+    }
+    run.events.rollback(mark)
+    run.events.loops.append(fact)
+    run.scope = {**entry, **carried, **counters}
+    run.block(body)
+    run.loops = run.loops[:-1]
+    changed = {*rebound, *counters}
+    run.scope = {
+        name: _after(run, name, value, entry, fact, known) if name in changed else value for name, value in run.scope.items()
+    }
+
+
+def _placeholder(run: Interpreter, name: str, value: Value, fact: LoopFact) -> Value:
+    if value.affine:
+        return replace(value, poly=Poly.of(Symbol(f"{name}@{run.site(fact.span)}")), literal=MISSING)
+    return Value(axes=value.axes, loads=value.loads, why=value.why)
+
+
+def _carried(
+    run: Interpreter, name: str, entry: Value, before: Value, after: Value, fact: LoopFact, known: set[Symbol]
+) -> Value:
+    """What a rebound name holds at the start of trip t."""
+    loads = entry.loads | after.loads
+    if entry.poly is not None and before.poly is not None:
+        if after.poly is not None and after.terms == before.terms:
+            step = after.poly - before.poly
+            if all(symbol.launch or symbol in known for symbol in step.symbols):
+                return replace(entry, poly=entry.poly + step * Poly.of(fact.trip), literal=MISSING)
+        if entry.scalar:
+            return Value(poly=before.poly, loads=after.loads)
+        return Value(axes=run.axes.broadcast(entry.axes, after.axes), loads=loads, why=("TLX203", name))
+    if len(entry.axes) != len(after.axes):
+        return Value(axes=entry.axes, loads=loads)
+    return Value(axes=run.axes.broadcast(entry.axes, after.axes), loads=loads, why=entry.why)
+
+
+def _after(run: Interpreter, name: str, value: Value, entry: Scope, fact: LoopFact, known: set[Symbol]) -> Value:
+    """What a rebound name holds behind the loop, after nobody knows how many trips."""
+    if name in entry and value == entry[name]:
+        return value
+    if name not in entry and not value.scalar and all(s.launch or s in known for s in value.symbols):
+        return value  # every trip made the same
+    if value.bounds is not None:
+        return replace(value, bounds=None, why=("TLX204", "a condition left behind by a loop"))
+    if value.poly is None:
+        return value
+    if value.scalar:
+        return Value(poly=Poly.of(Symbol(f"{name}@after {run.site(fact.span)}")), loads=value.loads)
+    return Value(axes=value.axes, loads=value.loads, why=("TLX203", name))
+
+
+def _assigned(body: list[ast.stmt]) -> set[str]:
+    """Names that statements bind, also inside their bodies."""
+    nodes = (node for statement in body for node in ast.walk(statement))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

@@ -1,0 +1,95 @@
+"""A load that feeds dots → its buffer in the ring, and the view of memory that the TMA fills it from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..diagnostics import Decline
+from ..facts import Access, Dimension, DotOperand, Load, Operand
+from ..plan import Buffer, View, decoded
+from ..poly import Poly, Symbol
+from . import requirements
+from .frame import Frame
+from .naming import stem
+from .writing import write_for_guard, write_in_scope
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One load that feeds dots."""
+
+    load: Load
+    access: Access
+    side: DotOperand
+
+
+def buffer(frame: Frame, feed: Feed) -> Buffer:
+    """The buffer of an operand. Raises Decline TLX201, TLX207, TLX401, TLX403."""
+    load, access = feed.load, feed.access
+    tile = [dimension for dimension in access.dimensions if dimension.axis is not None]
+    if len(tile) != 2:
+        raise Decline("TLX201", load.span, name=access.pointer, why=f"its tile has {len(tile)} axes instead of 2")
+    lengths = (_length(frame, tile[0], load), _length(frame, tile[1], load))
+    requirements.tile_fits(frame.target, *_rows_and_depth(frame, lengths, feed), load.span)
+    axis = frame.split_axis
+    split = next((i for i, dimension in enumerate(tile) if axis is not None and dimension.axis == axis.id), None)
+    texts, reads = [], set[str]()
+    scope = _scope(frame, load)
+    for dimension in access.dimensions:
+        written = write_in_scope(dimension.coordinate, scope)
+        if written is None:
+            why = f"no name holds its coordinate `{dimension.coordinate}`"
+            raise Decline("TLX201", load.span, name=access.pointer, why=why)
+        text = written.text
+        if frame.split and split is not None and dimension is tile[split]:
+            offset = f"{frame.split.rows} * {frame.split.group}"
+            text = offset if text == "0" else f"{text} + {offset}"
+        texts.append(text)
+        reads |= written.reads
+    view = _view(frame, access, load)
+    name = frame.names.fresh(f"{load.target or stem(access.pointer)}_ring")
+    return Buffer(name, view, lengths, split, tuple(texts), frozenset(reads), load.span, load.statement)
+
+
+def _scope(frame: Frame, load: Load) -> tuple[tuple[str, Poly], ...]:
+    """What coordinates may be written with: program ids as they are decoded, then names, the latest last."""
+    held = frame.persistence
+    calls = []
+    for axis in dict.fromkeys(axis for _, axis, _ in frame.facts.program_ids if axis is not None):
+        text = decoded(held, axis) if held is not None else f"tl.program_id({axis})"
+        calls.append((text, Poly.of(Symbol(f"tl.program_id({axis})"))))
+    for axis, name in enumerate(held.extents if held is not None else ()):
+        calls.append((name, Poly.of(Symbol(f"tl.num_programs({axis})"))))
+    names = ((frame.variable if name == frame.loop.variable else name, value) for name, value in load.scope)
+    return (*calls, *names)
+
+
+def _rows_and_depth(frame: Frame, lengths: tuple[str, str], feed: Feed) -> tuple[str, str]:
+    first, second = reversed(lengths) if feed.side.how is Operand.TRANSPOSED else lengths
+    is_a = any(dot.a.load == feed.load.id for dot in frame.facts.dots)
+    return (first, second) if is_a else ("", first)
+
+
+def _length(frame: Frame, dimension: Dimension, load: Load) -> str:
+    assert dimension.axis is not None
+    length = frame.facts.axis(dimension.axis).length
+    if not length.constexpr:
+        raise Decline("TLX403", load.span, name=length.text())
+    return length.text()
+
+
+def _view(frame: Frame, access: Access, load: Load) -> View:
+    strides, shape = [], []
+    for dimension in access.dimensions:
+        stride = write_for_guard(dimension.stride)
+        extent = write_for_guard(dimension.extent) if dimension.extent is not None else None
+        if stride is None or (extent is None and dimension.extent is not None):
+            what = "stride" if stride is None else "extent"
+            raise Decline("TLX207", load.span, what=what, name=access.pointer)
+        strides.append(stride)
+        shape.append(extent)
+    if "1" not in strides[-2:] and any(stride.isdigit() for stride in strides[-2:]):
+        raise Decline("TLX201", load.span, name=access.pointer, why="no axis of its tile can have stride 1")
+    name = stem(access.pointer)
+    flag = None if strides[-1] == "1" else frame.names.fresh(f"{name.upper()}_TRANSPOSED")
+    return View(frame.names.fresh(f"{name}_desc"), access.pointer, tuple(shape), tuple(strides), flag)
