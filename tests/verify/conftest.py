@@ -3,5 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import tempfile
+
+import pytest
 
 collect_ignore_glob = [] if importlib.util.find_spec("triton") else ["test_[!p]*.py"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def folder_for_modules(tmp_path_factory):
+    """Modules that are loaded here, not in a child, lie in pytest's folder, which it cleans."""
+    before, tempfile.tempdir = tempfile.tempdir, str(tmp_path_factory.mktemp("modules"))
+    yield
+    tempfile.tempdir = before

@@ -84,3 +84,11 @@ def test_switches_of_the_user_do_not_reach_the_child(monkeypatch):
     outcome, _ = run("")
     assert not outcome.findings
     assert outcome.figures["specialized"] > 0
+
+
+def test_a_child_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    outcome, _ = run("import tempfile; tempfile.mkdtemp(); os.abort()")
+    assert outcome.findings
+    assert list(tmp_path.iterdir()) == []

@@ -63,13 +63,15 @@ def run_job(job: Job, progress: Callable[[str], None]) -> Outcome:
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH", "")) if part)
     last = "starting"
-    with tempfile.TemporaryFile() as errors:
+    settings = {name: value for name, value in os.environ.items() if name not in SWITCHES}
+    # What the child and its compilers leave behind goes with its folder.
+    with tempfile.TemporaryDirectory(prefix="tlxify-") as folder, tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(
             [sys.executable, "-m", "tlxify.verify.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env={**{name: value for name, value in os.environ.items() if name not in SWITCHES}, "PYTHONPATH": path},
+            env={**settings, "PYTHONPATH": path, "TMPDIR": folder},
             start_new_session=True,
         )
         try:

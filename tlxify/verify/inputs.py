@@ -84,7 +84,7 @@ def draw_cases(contract: Contract) -> SearchStrategy[Case]:
         return replace(
             base,
             name="drawn",
-            values=tuple(sizes.items()),
+            values=tuple(_whole(contract, constants, sizes).items()),
             layouts=tuple(layouts),
             dtype=draw(st.integers(0, 1)),
             data=data,
@@ -145,12 +145,22 @@ def _base(contract: Contract, index: int, *, small: bool = True) -> Case:
         trips = 2
         values[size] = trips * _extent(constants, tile)
     layouts: tuple[tuple[str, Layout], ...] = tuple((tensor.name, "padded") for tensor in contract.tensors)
+    values = _whole(contract, constants, values)
     return replace(case, values=tuple(values.items()), layouts=layouts, path="specialized", trips=trips)
+
+
+def _whole(contract: Contract, constants: dict[str, object], values: dict[str, object]) -> dict[str, object]:
+    """The values, with sizes that the kernel does not mask rounded up to whole tiles: other launches are not valid."""
+    for size, tile in contract.multiples:
+        length, extent = values[size], _extent(constants, tile)
+        if isinstance(length, int):
+            values[size] = cdiv(length, extent) * extent
+    return values
 
 
 def _with(case: Case, contract: Contract, **sizes: int) -> Case:
     """The case with other sizes, and its trips recounted."""
-    values = {**dict(case.values), **sizes}
+    values = _whole(contract, case.constants(contract), {**dict(case.values), **sizes})
     trips = case.trips
     if contract.contracted is not None:
         size, tile = contract.contracted
