@@ -1,7 +1,12 @@
 """The pieces of text that leave the converter: one self-contained module, or a sidecar with two edits of its source.
 
-Every line that goes into the user's file is marked, so that it can be told from the user's own and taken out again:
+What: puts converted kernels, guards and bindings into files, and takes them out again.
+Why: every line that goes into the user's file is marked, so that it can be told from the user's own and removed:
 converting a converted file starts from what the user wrote.
+Before: `matmul.py` with its kernel.
+After: `matmul.py` with `matmul_kernel = _specialized.specialize_matmul_kernel(matmul_kernel)  # tlxify` behind the
+kernel, and `matmul_tlx.py` beside it; or one file that holds both.
+When refused: never here; a file that is a sidecar itself is told by `is_generated`.
 """
 
 from __future__ import annotations
@@ -59,7 +64,7 @@ class Piece:
 
 def piece(kernel: Kernel, plan: Plan, cut: Slice, fingerprint: str, width: int) -> Piece:
     """The texts of one conversion, in lines of at most `width` characters where that is possible."""
-    text, _ = converted_kernel(kernel, plan, cut.tl)
+    text = converted_kernel(kernel, plan, cut.tl)
     functions = (text, *guard.launch_side(plan, fingerprint))
     return Piece(kernel, plan, cut, fingerprint, tuple(formatted(function, width) for function in functions))
 

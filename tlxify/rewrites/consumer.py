@@ -1,14 +1,18 @@
-"""The consumers: the loop waits for a full slot, multiplies from it and hands it back; everything after the loop stays.
+"""The consumers: the loop waits for a full slot, multiplies from it and hands it back; what follows the loop stays.
 
-Before: `acc = tl.dot(a, b, acc)`. After: `acc = tlx.async_dot(a, b, acc)` on views of the slot, with this dot left in flight
-while the one before it retires and its slot is released.
+What: replacements for operand loads and dots, the end of the loop and the lines behind it.
+Why: the dot just issued runs while the next slot is awaited; a slot is free when the dot that read it has retired.
+Before: `acc = tl.dot(a, b, acc)`.
+After: `acc = tlx.async_dot(a, b, acc)` on views of the slot, `acc = tlx.async_dot_wait(1, acc)`, then
+`tlx.barrier_arrive(empty[…])` for the slot of the trip before.
+When refused: never; the schedule has checked that nothing else reads the operands or touches the accumulator.
 """
 
 from __future__ import annotations
 
 from ..plan import Buffer, DotStep, Plan
 from ..source import Span
-from .lines import choice
+from .lines import choice, operand
 
 
 def replacements(plan: Plan, views: dict[str, str]) -> dict[Span, str]:
@@ -39,7 +43,7 @@ def after_loop(plan: Plan) -> dict[Span, str]:
     lines = [f"{dot.accumulator} = tlx.async_dot_wait(0, {dot.accumulator})" for dot in ring.dots]
     if ring.reused:
         lines += [
-            f"if {ring.stop} > {ring.start}:",
+            f"if {operand(ring.stop)} > {operand(ring.start)}:",
             f"    tlx.barrier_arrive({ring.empty}[({counter(plan)} - 1) % {plan.name('STAGES')}])",
         ]
     return {ring.loop: "\n".join(lines)}
@@ -81,6 +85,6 @@ def _release(plan: Plan) -> list[str]:
     return [
         f"# {one if ring.in_flight == 1 else more}",
         f"{accumulator} = tlx.async_dot_wait({ring.in_flight}, {accumulator})",
-        f"if {ring.variable} > {ring.start}:",
+        f"if {ring.variable} > {operand(ring.start)}:",
         f"    tlx.barrier_arrive({ring.empty}[({counter(plan)} - 1) % {plan.name('STAGES')}])",
     ]

@@ -1,6 +1,10 @@
 """Replaces expressions inside a kept statement, found by their spans.
 
-Before: `offs = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)`. After, in a consumer: `pid_m * BLOCK_M + ROWS * group + tl.arange(0, ROWS)`.
+What: program ids, and the lengths and positions of the rows that consumer groups divide.
+Why: everything around the expression stays the user's text, parentheses and spaces included.
+Before: `offs = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)`.
+After: in a consumer, `offs = pid_m * BLOCK_M + ROWS * group + tl.arange(0, ROWS)`.
+When refused: never; an expression that is not found is left as it is.
 """
 
 from __future__ import annotations

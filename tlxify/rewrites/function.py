@@ -1,11 +1,14 @@
 """A kernel's own text as a libcst tree, with every node findable by its span in the user's file.
 
-Only the function is parsed, not its file: libcst's position provider is slow, and one function is all that is rewritten.
+What: the tree of one function, and the place in the file of each of its nodes.
+Why: libcst's position provider is slow, and one function is all that is rewritten: the rest is never parsed by it.
+Before: the file as text, where plan and facts name places by line and column.
+After: a `FunctionText`, moved to the left margin, whose spans still count in the file.
+When refused: never; the file has been parsed before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import libcst as cst
@@ -21,7 +24,7 @@ class FunctionText:
 
     module: cst.Module
     function: cst.FunctionDef
-    spans: Mapping[cst.CSTNode, Span]
+    spans: dict[cst.CSTNode, Span]
 
     def span(self, node: cst.CSTNode) -> Span:
         """The node's place in the user's file. A line with one small statement has that statement's place."""

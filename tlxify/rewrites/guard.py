@@ -1,4 +1,11 @@
-"""The launch side of a conversion: the guard, the TMA boxes and the binding, as plain Python that anyone can read."""
+"""The launch side of a conversion: the guard, the TMA boxes and the binding, as plain Python that anyone can read.
+
+What: three functions as text: one checks a launch, one sizes the boxes, one binds both to the converted kernel.
+Why: whether the fast kernel may run depends on strides, alignment and aliasing that only the launch knows.
+Before: `matmul_kernel[grid](a, b, c, …)` runs the source.
+After: the same call runs the converted kernel where `_matmul_kernel_guard` returns, the source where it raises.
+When refused: at each launch that fails a check, by `tlx.Fallback` with a reason.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +27,14 @@ def names(plan: Plan) -> tuple[str, str, str]:
 
 def _guard(plan: Plan) -> str:
     guard = plan.guard
-    variables = {view.parameter: view.descriptor.removesuffix("_desc") for view in guard.views}
+    variables = {view.descriptor: view.descriptor.replace("_desc", "") for view in guard.views}
     needed = _parameters(plan)
     lines = [_definition(names(plan)[0], [*needed, "**_"])]
     what = "The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."
     lines.append(f'    """{what}"""')
     taken = set(needed)
-    for parameter, name in variables.items():
-        variables[parameter] = name if name not in taken else f"{name}_view"
+    for descriptor, name in variables.items():
+        variables[descriptor] = name if name not in taken else f"{name}_view"
     for view in guard.views:
         arguments = [
             f'"{view.parameter}"',
@@ -35,15 +42,15 @@ def _guard(plan: Plan) -> str:
             f"shape={_tuple(view.shape)}",
             f"strides={_tuple(view.strides)}",
         ]
-        lines.append(f"    {variables[view.parameter]} = tlx.tma_view({', '.join(arguments)})")
+        lines.append(f"    {variables[view.descriptor]} = tlx.tma_view({', '.join(arguments)})")
         if view.flag is None:
             why = f"{view.parameter} is stored column by column"
-            lines.append(f'    tlx.require(not {variables[view.parameter]}.transposed, "stride", "{why}")')
+            lines.append(f'    tlx.require(not {variables[view.descriptor]}.transposed, "stride", "{why}")')
     dtypes = "(" + ", ".join(f'"{dtype}"' for dtype in guard.dtypes) + ")"
     for group in guard.same_dtype:
         pointers = "{" + ", ".join(f'"{name}": {name}' for name in group) + "}"
         lines.append(f"    tlx.require_dtypes({pointers}, {dtypes})")
-    reads = ", ".join(variables[view.parameter] for view in guard.views) + ("," if len(guard.views) == 1 else "")
+    reads = ", ".join(variables[view.descriptor] for view in guard.views) + ("," if len(guard.views) == 1 else "")
     if guard.stored:
         lines.append("    # The producer reads ahead of the stores: what is written must not overlap what it reads.")
     for stored in guard.stored:
@@ -55,8 +62,8 @@ def _guard(plan: Plan) -> str:
             f"reads=({reads})",
         ]
         lines.append(f"    tlx.require_disjoint({', '.join(arguments)})")
-    entries = [f'"{view.descriptor}": {variables[view.parameter]}' for view in guard.views]
-    entries += [f'"{view.flag}": {variables[view.parameter]}.transposed' for view in guard.views if view.flag]
+    entries = [f'"{view.descriptor}": {variables[view.descriptor]}' for view in guard.views]
+    entries += [f'"{view.flag}": {variables[view.descriptor]}.transposed' for view in guard.views if view.flag]
     lines.append(f"    return {{{', '.join(entries)}}}")
     return "\n".join(lines)
 

@@ -1,6 +1,10 @@
 """Generated lines: parsing them into libcst nodes, and the one place where generated code gets its layout.
 
-Layout is black's, at the line length of the user's project: a formatter run there leaves a conversion as it is.
+What: text to statements, and functions to text of a given width.
+Why: layout is black's at the line length of the user's project: a formatter run there leaves a conversion as it is.
+Before: `tlx.barrier_wait(full[slot],(k//STAGES)&1)`.
+After: `tlx.barrier_wait(full[slot], (k // STAGES) & 1)`.
+When refused: never; what is parsed here was generated here.
 """
 
 from __future__ import annotations
@@ -14,6 +18,12 @@ WIDTH = 88
 def choice(flag: str | None, yes: str, no: str) -> str:
     """`yes if flag else no`; without a flag, `no`."""
     return no if flag is None or yes == no else f"{yes} if {flag} else {no}"
+
+
+def operand(text: str) -> str:
+    """`text` as one side of a comparison."""
+    loose = cst.IfExp | cst.BooleanOperation | cst.Comparison | cst.Lambda | cst.NamedExpr
+    return f"({text})" if isinstance(cst.parse_expression(text), loose) else text
 
 
 def statements(text: str) -> list[cst.BaseStatement]:

@@ -1,7 +1,11 @@
 """The producer: the loop that feeds the dots, reduced to waiting for a free slot and asking the TMA to fill it.
 
-Before: `a = tl.load(a_ptrs, mask=…, other=0.0)`. After: `tlx.barrier_wait(empty[slot], …)`, `tlx.barrier_expect_bytes(…)` and
+What: replacements for operand loads, and the step of the slot counter.
+Why: one group of warps that only asks for tiles keeps the memory busy while the others multiply.
+Before: `a = tl.load(a_ptrs, mask=…, other=0.0)`.
+After: `tlx.barrier_wait(empty[slot], …)`, `tlx.barrier_expect_bytes(full[slot], …)` and
 `tlx.async_descriptor_load(a_desc, a_ring[slot], [pid_m * BLOCK_M, k * BLOCK_K], full[slot])`.
+When refused: never; the schedule has found coordinates that can be written with names in scope.
 """
 
 from __future__ import annotations

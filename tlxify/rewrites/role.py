@@ -1,7 +1,11 @@
 """One role's body: the kernel's statements without those the role does not need, and with those it replaces.
 
-What is kept stays the user's text, comments included. What is replaced is a list of generated statements that inherits the
-comments above the original. Comments of statements that no role keeps go to whichever role adopts them.
+What: a walk over the function that keeps, replaces or drops each statement, as the plan says.
+Why: what is kept stays the user's text, comments included, so that the output reads like the source.
+Before: `a = tl.load(a_ptrs)` under the comment `# next tile`.
+After: the generated statements that stand for it, under the same comment; comments of statements that no role keeps go
+to whichever role adopts them.
+When refused: never; liveness has decided what a role keeps.
 """
 
 from __future__ import annotations
@@ -54,7 +58,7 @@ class Role:
     def _block(self, nodes: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
         result: list[cst.BaseStatement] = []
         for node in nodes:
-            for single in _one_by_one(node):
+            for single in self._one_by_one(node):
                 result += self._statement(single)
         return result
 
@@ -67,8 +71,8 @@ class Role:
                 self._pending += [*(line.comment.value for line in leading(node) if line.comment), *trailing(node)]
             return []
         match node:
-            case cst.For(body=cst.IndentedBlock() as block) | cst.While(body=cst.IndentedBlock() as block):
-                return self._loop(node, block, span)
+            case cst.For(body=body) | cst.While(body=body):
+                return self._loop(node, self._indented(body), span)
             case cst.If():
                 return [self._noted(self._if(node), span)]
             case _:
@@ -90,6 +94,30 @@ class Role:
         lines = [*blank(leading(node)), *comment_lines([*self._pending, *own]), *leading(new[0])]
         self._pending = []
         return [with_leading(new[0], lines), *new[1:]]
+
+    def _one_by_one(self, node: cst.BaseStatement) -> list[cst.BaseStatement]:
+        """`a = 1; b = 2` as two lines; what is said behind them is said behind the second."""
+        if isinstance(node, cst.SimpleStatementLine) and len(node.body) > 1:
+            lines = self._lines(node.body, node.trailing_whitespace)
+            return [lines[0].with_changes(leading_lines=node.leading_lines), *lines[1:]]
+        return [node]
+
+    def _indented(self, body: cst.BaseSuite) -> cst.IndentedBlock:
+        """`for …: a = 1` with its body in lines of its own."""
+        if isinstance(body, cst.SimpleStatementSuite):
+            return cst.IndentedBlock(body=self._lines(body.body, body.trailing_whitespace))
+        assert isinstance(body, cst.IndentedBlock)
+        return body
+
+    def _lines(
+        self, parts: Sequence[cst.BaseSmallStatement], end: cst.TrailingWhitespace
+    ) -> list[cst.SimpleStatementLine]:
+        lines = []
+        for small in parts:
+            alone = small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+            self.text.spans[alone] = self.text.spans[small]
+            lines.append(cst.SimpleStatementLine(body=[alone]))
+        return [*lines[:-1], lines[-1].with_changes(trailing_whitespace=end)]
 
     def _loop(self, node: cst.For | cst.While, block: cst.IndentedBlock, span: Span) -> list[cst.BaseStatement]:
         before, self._pending = self._pending, []
@@ -125,18 +153,10 @@ class Role:
         )
 
     def _arm(self, body: cst.BaseSuite) -> list[cst.BaseStatement]:
-        if isinstance(body, cst.SimpleStatementSuite):
-            return (
-                self._block([cst.SimpleStatementLine(body=[small]) for small in body.body]) if self._known(body) else []
-            )
-        assert isinstance(body, cst.IndentedBlock)
         before, self._pending = self._pending, []
-        inner = self._flush(self._block(body.body))
+        inner = self._flush(self._block(self._indented(body).body))
         self._pending = before
         return inner
-
-    def _known(self, body: cst.SimpleStatementSuite) -> bool:
-        return all(small in self.text.spans for small in body.body)
 
     def _flush(self, nodes: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
         """Comments left over at the end of a block go above its last statement: after the end nothing is written."""
@@ -145,17 +165,6 @@ class Role:
             nodes = [*nodes[:-1], with_leading(last, [*leading(last), *comment_lines(self._pending)])]
             self._pending = []
         return nodes
-
-
-def _one_by_one(node: cst.BaseStatement) -> list[cst.BaseStatement]:
-    """`a = 1; b = 2` as two lines."""
-    if isinstance(node, cst.SimpleStatementLine) and len(node.body) > 1:
-        parts = [
-            cst.SimpleStatementLine(body=[small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
-            for small in node.body
-        ]
-        return [parts[0].with_changes(leading_lines=node.leading_lines), *parts[1:]]
-    return [node]
 
 
 def _suite(body: cst.BaseSuite, inner: list[cst.BaseStatement]) -> cst.IndentedBlock:

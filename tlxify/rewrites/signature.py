@@ -1,7 +1,10 @@
-"""The converted kernel's parameters: the user's, in their order and layout, with descriptors in place of operand pointers.
+"""The converted kernel's parameters: the user's, in their order and layout.
 
-Before: `(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, …, BLOCK_M: tl.constexpr)`. After: `(a_desc, b_desc, c_ptr, M, N, K,
-stride_cm, …, BLOCK_M: tl.constexpr, GRID_0, A_TRANSPOSED: tl.constexpr, STAGES: tl.constexpr, …)`, without what no role reads.
+What: descriptors in place of operand pointers, no parameter that no role reads, new ones among the constexprs.
+Why: who knows the source's signature finds the way in this one, comments between parameters included.
+Before: `(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, …, BLOCK_M: tl.constexpr)`.
+After: `(a_desc, b_desc, c_ptr, M, N, K, stride_cm, …, BLOCK_M: tl.constexpr, GRID_0, A_TRANSPOSED: tl.constexpr, …)`.
+When refused: never; new names were chosen where none was taken.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from .comments import comments_in
 def signature(
     source: cst.Parameters,
     keep: frozenset[str],
-    descriptors: dict[str, str],
+    descriptors: dict[str, list[str]],
     scalars: Sequence[str],
     constexprs: Sequence[str],
     tl: str,
@@ -26,7 +29,7 @@ def signature(
     kept: list[cst.Param] = []
     for param in everyone:
         name = param.name.value
-        replacements = [descriptors[name]] if name in descriptors else []
+        replacements = descriptors.get(name, [])
         names = [*replacements, *([name] if name in keep else [])]
         for position, new in enumerate(names):
             plain = param if new == name else cst.Param(name=cst.Name(new), comma=param.comma)

@@ -1,0 +1,68 @@
+"""The region of tasks: one task for the producer, one for the consumer groups.
+
+What: `with tlx.async_tasks():` around both roles, each under a comment that says what it does.
+Why: warp specialization is this: every group of warps runs the statements of its own role.
+Before: one body that all warps run.
+After: `with tlx.async_task("default"): …` and `with tlx.async_task(num_warps=…, registers=…, replicate=…): …`; in a
+persistent kernel each role walks over the tiles in a loop of its own.
+When refused: never; the plan says what the tasks are.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from ..plan import Plan
+from .comments import comment_lines, with_leading
+from .lines import statements
+from .rings import listed
+
+
+def tasks(
+    plan: Plan, feeding: list[cst.BaseStatement], finishing: list[cst.BaseStatement], tl: str
+) -> cst.BaseStatement:
+    """`with tlx.async_tasks():` around both roles."""
+    ring = plan.ring
+    tiles = listed([b.name.removesuffix("_ring") for b in ring.buffers])
+    produce = _task(
+        '"default"',
+        f"# Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of {tiles}.",
+        [] if ring.counted_by_loop else [f"{plan.name('filled')} = 0"],
+        feeding,
+        plan,
+        tl,
+    )
+    setup = [f"{plan.split.group}: {tl}.constexpr = tlx.async_task_replica_id()"] if plan.split else []
+    if not ring.counted_by_loop:
+        setup.append(f"{plan.name('used')} = 0")
+    arguments = f"num_warps={plan.name('CONSUMER_WARPS')}, registers={plan.name('CONSUMER_REGISTERS')}"
+    if plan.split:
+        arguments += f", replicate={plan.name('CONSUMERS')}"
+    words = (
+        f"# Consumers: each group multiplies its {plan.split.rows} rows of every slot, hands the slot back "
+        "and finishes its rows."
+        if plan.split
+        else "# Consumer: multiplies from each slot, hands it back and finishes the tile."
+    )
+    consume = _task(arguments, words, setup, finishing, plan, tl)
+    region = cst.parse_statement("with tlx.async_tasks():\n    pass\n")
+    assert isinstance(region, cst.With)
+    block = cst.IndentedBlock(
+        body=[produce, with_leading(consume, [cst.EmptyLine(indent=False), *consume.leading_lines])]
+    )
+    return region.with_changes(body=block, leading_lines=[cst.EmptyLine(indent=False)])
+
+
+def _task(arguments: str, words: str, setup: list[str], body: list[cst.BaseStatement], plan: Plan, tl: str) -> cst.With:
+    if plan.persistence is not None:
+        held = plan.persistence
+        tiles = " * ".join(held.extents)
+        loop = cst.parse_statement(
+            f"for {held.tile} in range({tl}.program_id(0), {tiles}, {tl}.num_programs(0)):\n    pass\n"
+        )
+        assert isinstance(loop, cst.For)
+        body = [loop.with_changes(body=cst.IndentedBlock(body=body))]
+    task = cst.parse_statement(f"with tlx.async_task({arguments}):\n    pass\n")
+    assert isinstance(task, cst.With)
+    inner = [*statements("\n".join(setup)), *body]
+    return task.with_changes(body=cst.IndentedBlock(body=inner), leading_lines=comment_lines([words]))
