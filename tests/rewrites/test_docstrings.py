@@ -24,8 +24,9 @@ def test_a_rewrite_has_every_heading_once_and_in_order(path):
     assert headings(path.read_text(encoding="utf-8")) == HEADINGS
 
 
-@pytest.mark.parametrize(
-    "text", ['"""What: a rewrite."""', "x = 1", '"""What:\nWhy:\nBefore:\nAfter:\nWhen refused:\n"""']
-)
+EMPTY = '"""What:\nWhy:\nBefore:\nAfter:\nWhen refused:\n"""'
+
+
+@pytest.mark.parametrize("text", ['"""What: a rewrite."""', "x = 1", EMPTY])
 def test_a_missing_heading_is_seen(text):
     assert headings(text) != HEADINGS

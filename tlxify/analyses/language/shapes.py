@@ -111,12 +111,12 @@ def opaque(run: Interpreter, value: Value, span: Span) -> Value:
     return Value(axes=value.axes, loads=value.loads, why=value.why)
 
 
-def _created(run: Interpreter, length: Poly, creator: Creator) -> int:
-    """An axis made here. What a helper makes has no place in the kernel where its length could be rewritten."""
-    if not run.helpers:
-        return run.axes.create(length, creator)
-    axis = run.axes.create(length, None)
-    run.axes.mark(axis, "opaque")
+def _created(run: Interpreter, length: Poly, creator: Creator | None) -> int:
+    """An axis made here. Without a creator, or in a helper, there is no place where its length could be rewritten."""
+    known = creator if not run.helpers else None
+    axis = run.axes.create(length, known)
+    if known is None:
+        run.axes.mark(axis, "opaque")
     return axis
 
 
