@@ -87,6 +87,8 @@ class Contract:
     contracted: tuple[str, str] | None = None
     #: Sizes of the rows and columns of the result, each with the tile that covers it.
     tiled: tuple[tuple[str, str], ...] = ()
+    #: Sizes that the kernel relies on being a multiple of a tile: it does not mask there.
+    multiples: tuple[tuple[str, str], ...] = ()
 
 
 def cdiv(a: int, b: int) -> int:

@@ -19,14 +19,15 @@ _DEFAULT_INT = 4
 
 def infer_contract(kernel: Kernel, facts: Facts) -> Contract | None:
     """The contract of a kernel; None where some pointer's memory is not understood well enough to launch it."""
-    tensors = _Tensors(facts).specs()
+    extents = _Extents(facts)
+    tensors = _Tensors(facts, extents).specs()
     if tensors is None:
         return None
     specs, free = tensors
     sites, sizes = call_sites(kernel), _words(e for t in specs for e in t.shape)
     strides = _words(s for t in specs for s in t.strides) - sizes
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr}
-    rows, columns, depth = _roles(facts)
+    rows, columns, depth = _roles(facts, extents)
     scalars, constexprs = [], []
     pointers = {spec.name for spec in specs}
     for param in kernel.params:
@@ -42,7 +43,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract | None:
             kind = "float" if param.default is None or "." in param.default else "int"
             scalars.append(ScalarSpec(param.name, kind, choices=(0.5, 1.0) if kind == "float" else (1, 2)))  # type: ignore[arg-type]
     configs, known = _configs(kernel, sites, constexprs, (rows, columns, depth))
-    grid = _grid(facts, sites, (rows, columns))
+    grid = _grid(facts, extents, sites, (rows, columns))
     if grid is None:
         return None
     return Contract(
@@ -57,15 +58,59 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract | None:
         free_sizes=tuple(free),
         contracted=depth,
         tiled=tuple(pair for pair in (rows, columns) if pair is not None),
+        multiples=tuple(dict.fromkeys(extents.multiples)),
     )
+
+
+class _Extents:
+    """How long each axis is: what its masks say, else how far its loop or its program ids reach."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.of: dict[int, str] = {}
+        self.multiples: list[tuple[str, str]] = []
+        self.free: dict[str, None] = {}
+        dimensions = [d for _, access in facts.accesses for d in access.dimensions if d.axis is not None]
+        for dimension in dimensions:
+            if dimension.extent is not None and dimension.extent.launch and dimension.axis is not None:
+                text = dimension.extent.text()
+                if "tl." not in text:
+                    self.of.setdefault(dimension.axis, text)
+        for dimension in dimensions:
+            if dimension.extent is None and dimension.axis is not None:
+                self._unmasked(dimension, dimension.axis)
+
+    def _unmasked(self, dimension: Dimension, axis: int) -> None:
+        """An access that masks nothing relies on its tiles ending where the axis does."""
+        length = self.facts.axis(axis).length
+        size = self.of.get(axis) or self._reach(dimension, length)
+        if size is not None:
+            self.of.setdefault(axis, size)
+            self.multiples.append((size, length.text()))
+
+    def _reach(self, dimension: Dimension, length: Poly) -> str | None:
+        quotient, rest = dimension.coordinate.divide(length) if length.monomial else (Poly(), dimension.coordinate)
+        if not rest.terms and (program := _program_axis(quotient)) is not None:
+            name = f"extent_{program}"
+            self.free[name] = None
+            return name
+        for loop in self.facts.loops:
+            if loop.trip in dimension.coordinate.symbols and loop.stop is not None and len(loop.stop.symbols) == 1:
+                (symbol,) = loop.stop.symbols
+                if loop.stop == Poly.of(symbol) and symbol.name.isidentifier() and loop.step == length:
+                    return symbol.name
+                if loop.stop == Poly.of(symbol) and len(symbol.operands) == 2 and symbol.operands[1] == length:
+                    return symbol.operands[0].text()
+        return None
 
 
 class _Tensors:
     """Pointer parameters as tensors."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, extents: _Extents) -> None:
         self.facts = facts
-        self.free: dict[str, None] = {}
+        self.extents = extents
+        self.free = dict(extents.free)
 
     def specs(self) -> tuple[list[TensorSpec], list[str]] | None:
         """The tensors and the free sizes; None if one access is not understood."""
@@ -118,7 +163,7 @@ class _Tensors:
             name = f"grid_{axis}"
             self.free[name] = None
             return name
-        return None
+        return self.extents.of.get(dimension.axis) if dimension.axis is not None else None
 
 
 def _program_axis(poly: Poly) -> int | None:
@@ -132,21 +177,16 @@ def _program_axis(poly: Poly) -> int | None:
 Sized = tuple[str, str]
 
 
-def _roles(facts: Facts) -> tuple[Sized | None, Sized | None, Sized | None]:
+def _roles(facts: Facts, extents: _Extents) -> tuple[Sized | None, Sized | None, Sized | None]:
     """(extent, tile) of the rows, the columns and the contracted axis of the first dot."""
     if not facts.dots:
         return None, None, None
     dot = facts.dots[0]
-    extents: dict[int, str] = {}
-    for _, access in facts.accesses:
-        for d in access.dimensions:
-            if d.axis is not None and d.extent is not None:
-                extents.setdefault(d.axis, d.extent.text())
 
     def sized(axis: int | None) -> Sized | None:
-        if axis is None or axis not in extents:
+        if axis is None or axis not in extents.of:
             return None
-        return extents[axis], facts.axis(axis).length.text()
+        return extents.of[axis], facts.axis(axis).length.text()
 
     return sized(dot.a.axes[0]), sized(dot.b.axes[1]), sized(dot.a.axes[1])
 
@@ -217,7 +257,9 @@ def _number(value: object, default: int) -> int:
     return value if isinstance(value, int) else default
 
 
-def _grid(facts: Facts, sites: tuple[CallSite, ...], tiled: tuple[Sized | None, Sized | None]) -> tuple[str, ...] | None:
+def _grid(
+    facts: Facts, extents: _Extents, sites: tuple[CallSite, ...], tiled: tuple[Sized | None, Sized | None]
+) -> tuple[str, ...] | None:
     """The grid: read off the stores where program ids are tile coordinates, else from a launch, else one program per tile."""
     axes = {axis for _, axis, _ in facts.program_ids if axis is not None}
     if not axes:
@@ -228,11 +270,11 @@ def _grid(facts: Facts, sites: tuple[CallSite, ...], tiled: tuple[Sized | None, 
             if d.axis is None:
                 if (axis := _program_axis(d.coordinate)) is not None:
                     direct.setdefault(axis, f"grid_{axis}")
-            elif d.extent is not None:
+            elif d.axis in extents.of:
                 length = facts.axis(d.axis).length
                 quotient, rest = d.coordinate.divide(length) if length.monomial else (Poly(), d.coordinate)
                 if not rest.terms and (axis := _program_axis(quotient)) is not None:
-                    direct.setdefault(axis, f"cdiv({d.extent.text()}, {length.text()})")
+                    direct.setdefault(axis, f"cdiv({extents.of[d.axis]}, {length.text()})")
     if axes <= set(direct):
         return tuple(direct.get(axis, "1") for axis in range(max(axes) + 1))
     for site in sites:
