@@ -27,17 +27,16 @@ def outcome(case: Case):
     return conversion, conversion.kernels[0]
 
 
-def output(conversion, kernel) -> str:
-    """The converted functions of the stand-alone module."""
-    module = kernel.conversion.module_text
-    return module[module.index("@tlx.jit") :]
+def output(conversion) -> str:
+    """The converted functions, as the sidecar has them."""
+    return conversion.sidecar_text[conversion.sidecar_text.index("@tlx.jit") :]
 
 
 @pytest.mark.parametrize("case", CONVERTED, ids=name)
 def test_converted(case, request):
     conversion, kernel = outcome(case)
     assert kernel.verdict_word == "converted", [d.message for d in kernel.diagnostics]
-    text = output(conversion, kernel)
+    text = output(conversion)
     if request.config.getoption("--update-golden"):
         write(case, text)
     assert text == read(case.path).output, "run pytest tests/test_cases.py --update-golden and read the diff"
@@ -46,7 +45,7 @@ def test_converted(case, request):
 @pytest.mark.parametrize("case", CONVERTED, ids=name)
 def test_comments_survive(case):
     conversion, kernel = outcome(case)
-    text = output(conversion, kernel)
+    text = output(conversion)
     for number in range(kernel.span.line, kernel.span.end_line + 1):
         _, mark, comment = conversion.source.line(number).partition("#")
         if mark:

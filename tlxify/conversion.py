@@ -19,3 +19,5 @@ class Conversion:
     module_text: str
     #: Path that findings show; it is never opened.
     file: str
+    #: Name of the specialized kernel in `module_text`; may be left out where the module has only one.
+    converted: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .analyses import analyze as analyze_kernel
@@ -42,9 +42,16 @@ class Analysis:
 def analyze(source: SourceFile, kernel: str | None = None) -> tuple[Analysis, ...]:
     """Facts about the kernels of a file, or about the one of that name. Raises Decline."""
     return tuple(
-        Analysis(found, facts := analyze_kernel(found), infer_contract(found, facts))
+        Analysis(found, facts := analyze_kernel(found), _contract(found, facts))
         for found in _chosen(parse_module(_written_by_user(source)), (kernel,) if kernel else None)
     )
+
+
+def _contract(kernel: Kernel, facts: Facts) -> Contract | None:
+    try:
+        return infer_contract(kernel, facts)
+    except Decline:
+        return None
 
 
 def convert(
@@ -54,23 +61,21 @@ def convert(
     source = _written_by_user(source)
     module = parse_module(source)
     width = line_length(Path(source.path))
-    outcomes: list[KernelOutcome] = []
-    pieces: list[blocks.Piece] = []
-    for kernel in _chosen(module, kernels):
-        outcome, piece = _convert_one(kernel, target, width, persistent=SCHEDULES[schedule])
-        outcomes.append(outcome)
-        if piece is not None:
-            pieces.append(piece)
+    results = [
+        _convert_one(kernel, target, width, persistent=SCHEDULES[schedule]) for kernel in _chosen(module, kernels)
+    ]
+    pieces = [piece for _, piece in results if piece is not None]
     if not pieces:
-        return FileConversion(source, tuple(outcomes))
+        return FileConversion(source, tuple(outcome for outcome, _ in results))
     path = Path(source.path)
-    side = f"{path.stem}_tlx"
+    side = path.with_name(f"{path.stem}_tlx.py")
+    sidecar = blocks.sidecar(path.name, pieces, blocks.licence_of(source.text))
     return FileConversion(
         source,
-        tuple(outcomes),
+        tuple(_checkable(outcome, piece, sidecar, str(side)) for outcome, piece in results),
         module_text=blocks.self_contained(module, pieces, width),
-        sidecar_text=blocks.sidecar(path.name, pieces, blocks.licence_of(source.text)),
-        patched_source_text=blocks.patched(module, pieces, side, package=path.with_name("__init__.py").exists()),
+        sidecar_text=sidecar,
+        patched_source_text=blocks.patched(module, pieces, side.stem, package=path.with_name("__init__.py").exists()),
     )
 
 
@@ -85,13 +90,17 @@ def _convert_one(
         piece = blocks.piece(kernel, plan, sliced, fingerprint(kernel), width)
     except Decline as refusal:
         return _refused(kernel, refusal.diagnostic), None
-    conversion = None
-    if contract is not None:
-        conversion = Conversion(kernel.name, contract, blocks.standalone(piece), kernel.module.source.path)
-    outcome = KernelOutcome(
-        kernel.name, kernel.span, "converted", (), plan, role_lines(kernel, facts, plan), contract, conversion
-    )
-    return outcome, piece
+    roles = role_lines(kernel, facts, plan)
+    return KernelOutcome(kernel.name, kernel.span, "converted", (), plan, roles, contract), piece
+
+
+def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str, file: str) -> KernelOutcome:
+    """The outcome with what verification needs. Its text begins with the sidecar, so findings name the sidecar's lines."""
+    if piece is None or outcome.contract is None:
+        return outcome
+    text = blocks.standalone(piece, sidecar)
+    conversion = Conversion(outcome.name, outcome.contract, text, file, piece.plan.converted)
+    return replace(outcome, conversion=conversion)
 
 
 def make_plan(kernel: Kernel, facts: Facts, target: Target = HOPPER, *, persistent: bool = True) -> Plan:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from tlxify.contract import FLOAT16_DTYPES, ConstexprSpec, Contract, LaunchConfig, ScalarSpec, TensorSpec
-from tlxify.facts import Access, Dimension, Facts
-from tlxify.model import Kernel, Param
-from tlxify.parse.launches import CallSite, call_sites, tuner_configs
-from tlxify.poly import Poly
+from ..contract import FLOAT16_DTYPES, ConstexprSpec, Contract, LaunchConfig, ScalarSpec, TensorSpec
+from ..diagnostics import Decline
+from ..facts import Access, Dimension, Facts
+from ..model import Kernel, Param
+from ..parse.launches import CallSite, call_sites, tuner_configs
+from ..poly import Poly
+from ..source import Span
 
 #: Tiles to verify with where the source's own configs are unknown: rows, columns, depth, warps, stages.
 _DEFAULTS = ((128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (64, 64, 32, 4, 2))
@@ -17,13 +19,10 @@ _DEFAULTS = ((128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (64, 64, 32, 4, 2))
 _DEFAULT_INT = 4
 
 
-def infer_contract(kernel: Kernel, facts: Facts) -> Contract | None:
-    """The contract of a kernel; None where some pointer's memory is not understood well enough to launch it."""
+def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
+    """The contract of a kernel. Raises Decline TLX606 where some memory is not understood well enough to launch it."""
     extents = _Extents(facts)
-    tensors = _Tensors(facts, extents).specs()
-    if tensors is None:
-        return None
-    specs, free = tensors
+    specs, free = _Tensors(facts, extents).specs()
     sites, sizes = call_sites(kernel), _words(e for t in specs for e in t.shape)
     strides = _words(s for t in specs for s in t.strides) - sizes
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr}
@@ -45,7 +44,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract | None:
     configs, known = _configs(kernel, sites, constexprs, (rows, columns, depth))
     grid = _grid(facts, extents, sites, (rows, columns))
     if grid is None:
-        return None
+        raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
     return Contract(
         kernel=kernel.name,
         parameters=tuple(p.name for p in kernel.params),
@@ -112,8 +111,8 @@ class _Tensors:
         self.extents = extents
         self.free = dict(extents.free)
 
-    def specs(self) -> tuple[list[TensorSpec], list[str]] | None:
-        """The tensors and the free sizes; None if one access is not understood."""
+    def specs(self) -> tuple[list[TensorSpec], list[str]]:
+        """The tensors and the free sizes. Raises Decline TLX606 if one access is not understood."""
         facts = self.facts
         groups = {access.pointer: access.pointer for _, access in facts.accesses}
         for dot in facts.dots:
@@ -125,12 +124,17 @@ class _Tensors:
         for load in facts.loads:
             access = facts.access(load.span)
             if access is None or not self._add(found, access, groups, reads=True):
-                return None
+                raise self._unknown(load.span, load.pointer)
         for store in facts.stores:
             access = facts.access(store.span)
             if access is None or not self._add(found, access, groups, writes=True):
-                return None
+                raise self._unknown(store.span, store.pointer)
         return list(found.values()), list(self.free)
+
+    def _unknown(self, span: Span, pointer: str | None) -> Decline:
+        problem = self.facts.problem(span)
+        why = problem.message if problem is not None else "an extent or a stride of its memory is not known, or is used in two ways"
+        return Decline("TLX606", span, name=pointer or self.facts.kernel, why=why)
 
     def _add(
         self, found: dict[str, TensorSpec], access: Access, groups: dict[str, str], *, reads: bool = False, writes: bool = False

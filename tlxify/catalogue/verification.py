@@ -66,4 +66,19 @@ RULES = (
             tlxify convert matmul.py --verify ran
         """,
     ),
+    Rule(
+        code="TLX606",
+        outcome="declined",
+        title="a valid launch cannot be inferred",
+        fact="What a valid launch of `{name}` looks like cannot be told from its code[: {why}].",
+        remedy="Mask every access by the extent of its axis, and index tensors by offsets that the kernel computes.",
+        why=(
+            "A conversion is proved by running it beside its source. Without knowing shapes, strides and grid there is "
+            "nothing to run, and what is not proved is not converted."
+        ),
+        example="""
+            # nothing says how long the tensor behind bias_ptr is
+            bias = tl.load(bias_ptr + tl.load(row_ptr) * stride + tl.arange(0, BLOCK_N))
+        """,
+    ),
 )

@@ -69,13 +69,10 @@ def piece(kernel: Kernel, plan: Plan, cut: Slice, fingerprint: str, width: int) 
     return Piece(kernel, plan, cut, fingerprint, tuple(formatted(function, width) for function in functions))
 
 
-def standalone(one: Piece) -> str:
-    """A module of its own for verification: the source kernel, the converted one, and the name bound to both."""
+def standalone(one: Piece, sidecar_text: str) -> str:
+    """A module of its own for verification: the sidecar, line for line, then the source kernel and the bound name."""
     name = one.plan.kernel
-    imports = "\n".join([*one.slice.imports, "", "import tlx"])
-    parts = [imports, "\n".join(one.slice.constants), *one.slice.helpers, one.slice.kernel, *one.functions]
-    parts.append(f"{name} = {one.specialize}({name})")
-    return _joined(parts)
+    return _joined([sidecar_text, one.slice.kernel, f"{name} = {one.specialize}({name})"])
 
 
 def sidecar(source_name: str, pieces: Sequence[Piece], licence: str) -> str:

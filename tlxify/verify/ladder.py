@@ -91,7 +91,12 @@ class _Ladder:
             why = f"it specializes no config ({outcome.figures.get('refusal')})"
         worlds = worlds_of(conversion.contract, launches)
         found = check_protocol(
-            conversion.module_text, conversion.file, worlds, budgets=launches is not None, progress=self.progress
+            conversion.module_text,
+            conversion.file,
+            worlds,
+            kernel=conversion.converted,
+            budgets=launches is not None,
+            progress=self.progress,
         )
         if launches is None:
             self.skipped.append(f"budgets of the protocol: ring depths are the launcher's choice, and {why}")

@@ -123,6 +123,3 @@ def specialize_kernel(original):
         schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
         fingerprint="78b1049682ad702a",
     )
-
-
-kernel = specialize_kernel(kernel)

@@ -112,6 +112,3 @@ def specialize_kernel(original):
         schedule=tlx.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
         fingerprint="650f13b742e16b72",
     )
-
-
-kernel = specialize_kernel(kernel)

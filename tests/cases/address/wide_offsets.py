@@ -121,6 +121,3 @@ def specialize_kernel(original):
         schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
         fingerprint="94c823f8aaad9da3",
     )
-
-
-kernel = specialize_kernel(kernel)

@@ -115,6 +115,3 @@ def specialize_kernel(original):
         schedule=tlx.Schedule(persistent=True, grid_rank=2, output=("BLOCK_M", "BLOCK_N")),
         fingerprint="4bd59decb3818d1c",
     )
-
-
-kernel = specialize_kernel(kernel)

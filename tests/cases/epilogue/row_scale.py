@@ -129,6 +129,3 @@ def specialize_kernel(original):
         schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
         fingerprint="6007d65136014817",
     )
-
-
-kernel = specialize_kernel(kernel)

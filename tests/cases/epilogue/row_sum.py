@@ -125,6 +125,3 @@ def specialize_kernel(original):
         schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
         fingerprint="54dbacfb298de610",
     )
-
-
-kernel = specialize_kernel(kernel)

@@ -124,6 +124,3 @@ def specialize_kernel(original):
         schedule=tlx.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
         fingerprint="e515851004bdbaaf",
     )
-
-
-kernel = specialize_kernel(kernel)

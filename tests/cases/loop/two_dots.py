@@ -142,6 +142,3 @@ def specialize_kernel(original):
         schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
         fingerprint="1d9789b6460e41d7",
     )
-
-
-kernel = specialize_kernel(kernel)
