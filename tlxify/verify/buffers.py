@@ -150,6 +150,10 @@ def _memory(
     return Memory(spec, dtype, owner, array, mine, owner.copy())
 
 
+#: Products that may still be summed a few thousand times in fp32.
+LARGEST_PRODUCT = 1e32
+
+
 @functools.lru_cache(maxsize=16)
 def elements(name: str, shape: tuple[int, ...], dtype: str, data: Data) -> Any:
     """Values of an input; the same for the same name, shape and kind of data."""
@@ -162,7 +166,8 @@ def elements(name: str, shape: tuple[int, ...], dtype: str, data: Data) -> Any:
     if data == "denormal":
         values = values * limits.tiny / 4
     elif data == "large":
-        values = values * limits.largest**0.5 / 4
+        # Sums of products stay inside fp32: past its end, infinity or NaN would depend on the order of the summands.
+        values = values * min(limits.largest, LARGEST_PRODUCT) ** 0.5 / 4
     elif data == "special" and values.size:
         for odd in (np.nan, np.inf, -np.inf):
             values.reshape(-1)[generator.integers(values.size)] = odd
