@@ -1,0 +1,74 @@
+"""The README's table of speeds, from the JSON that `gemm.py` wrote.
+
+    python benchmarks/table.py benchmarks/results/gemm-h200.json --write README.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+
+def ratio(cell: dict) -> str:
+    low, high = cell["interval90"]
+    return f"{cell['median']:.2f} ({low:.2f}–{high:.2f})"
+
+
+def table(report: dict) -> str:
+    lines = [
+        f"{report['device']}, torch {report['torch']}, Triton {report['triton']}; one process, {report['rounds']} interleaved "
+        "rounds, median of the ratio per round with its 90 % bootstrap interval. Source and conversion are tuned over the "
+        "source's own configs by Triton's tuner.",
+        "",
+        "| shape M×N×K | dtype | B | source TFLOP/s | converted | torch | over source | over torch |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in report["rows"]:
+        speed = row["tflops"]
+        lines.append(
+            f"| {'×'.join(map(str, row['shape']))} | {row['dtype']} | {row['b']} | {speed['source']:.0f} | {speed['converted']:.0f} "
+            f"| {speed['torch']:.0f} | {ratio(row['speedup over source'])} | {ratio(row['speedup over torch'])} |"
+        )
+    grouped = [row for row in report.get("grouped", []) if "skipped" not in row]
+    if grouped:
+        lines += [
+            "",
+            "The public `_grouped_mm_3d3d_kernel` (grouped-mm-bf16 0.1.7) with the 64×64×32 tiles that its own wrapper passes:",
+            "",
+            "| shape G×M×N×K | dtype | source TFLOP/s | converted | torch.bmm | over source |",
+            "|---|---|---|---|---|---|",
+        ]
+        for row in grouped:
+            speed = row["tflops"]
+            lines.append(
+                f"| {'×'.join(map(str, row['shape']))} | {row['dtype']} | {speed['source']:.0f} | {speed['converted']:.0f} "
+                f"| {speed['torch']:.0f} | {ratio(row['speedup over source'])} |"
+            )
+    launch = report.get("launch")
+    if launch:
+        lines += ["", "Host time of one launch of the tuned kernel, in µs:", "", "| path | source | through the launcher | added |", "|---|---|---|---|"]
+        for path, cost in launch.items():
+            lines.append(f"| {path} | {cost['source_us']:.1f} | {cost['through_launcher_us']:.1f} | {cost['added_us']:.1f} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("report", type=Path)
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args()
+    text = table(json.loads(options.report.read_text()))
+    if options.write is None:
+        print(text)
+        return
+    page = options.write.read_text()
+    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    options.write.write_text(pattern.sub(lambda _: f"{BEGIN}\n{text}\n{END}", page))
+
+
+if __name__ == "__main__":
+    main()
