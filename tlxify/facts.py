@@ -76,8 +76,9 @@ class Load:
     target: str | None
     pointer: str | None
     loops: tuple[Span, ...]
-    #: Run-time branches and helper functions it sits in.
+    #: Run-time branches, branches settled when the kernel is compiled, and helper functions it sits in.
     branches: tuple[Span, ...]
+    arms: tuple[Span, ...]
     helpers: tuple[str, ...]
     axes: tuple[AxisId | None, ...]
     #: Scalars in scope at the load, oldest first: what emitted coordinates may be written with.
@@ -143,6 +144,7 @@ class Dot:
     statement: Span
     loops: tuple[Span, ...]
     branches: tuple[Span, ...]
+    arms: tuple[Span, ...]
     helpers: tuple[str, ...]
     a: DotOperand
     b: DotOperand

@@ -69,7 +69,7 @@ def _guard(plan: Plan) -> str:
 
 
 def _boxes(plan: Plan) -> str:
-    sides = dict.fromkeys(side for b in plan.ring.buffers for side in b.tile if side.isidentifier())
+    sides = dict.fromkeys(name for b in plan.ring.buffers for side in b.tile for name in _identifiers(side))
     parameters = [*sides, *(["CONSUMERS"] if plan.split else []), "**_"]
     lines = [_definition(names(plan)[1], parameters)]
     lines.append('    """One slot\'s TMA box per descriptor, in elements, axes in the order of the guard\'s views."""')
@@ -113,12 +113,12 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
 
 
 def _output(plan: Plan) -> list[str]:
-    """Constexprs whose product is the tile of one dot's result."""
+    """Constexprs whose product is the tile of one dot's result; none where a side of it is not one constexpr."""
     tiles = {b.name: b.tile for b in plan.ring.buffers}
     dot = plan.ring.dots[0]
     row = tiles[dot.a][1 if dot.a_transposed else 0]
     column = tiles[dot.b][0 if dot.b_transposed else 1]
-    return [side for side in (row, column) if side.isidentifier()]
+    return [row, column] if row.isidentifier() and column.isidentifier() else []
 
 
 def _quoted(name: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from ..model import Kernel, walk
+from ..model import Kernel, Statement, walk
 from ..plan import Buffer, Plan, decoded
 from ..source import Span
 from . import consumer, producer
@@ -33,6 +33,9 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     kept = plan.task("producer").keeps | plan.task("consumer").keeps
     fills, uses = producer.fills(plan, tl), consumer.replacements(plan, views)
     dropped = frozenset(node.span for node in walk(kernel.body)) - kept - set(fills) - set(uses)
+    # What is said about a statement that no role keeps is said where the statements around it are kept.
+    hidden = [n.span for n in walk(kernel.body) if not isinstance(n, Statement) and n.span not in plan.task("producer").keeps]
+    unseen = frozenset(span for span in dropped if any(outer != span and outer.contains(span) for outer in hidden))
     counters = {plan.ring.loop: plan.ring.variable}
     feeding = Role(
         text,
@@ -41,7 +44,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         _program_ids(plan),
         at_loop_end=producer.at_loop_end(plan),
         counters=counters,
-        adopts=dropped,
+        adopts=dropped - unseen,
     )
     finishing = Role(
         text,
@@ -51,6 +54,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         at_loop_end=consumer.at_loop_end(plan),
         after_loop=consumer.after_loop(plan),
         counters=counters,
+        adopts=unseen,
         notes={span: f"# {note}" for span, note in plan.notes},
         # The producer shows what is said about an operand's load; the consumer need not say it again.
         silent=frozenset(buffer.statement for buffer in plan.ring.buffers) - {dot.statement for dot in plan.ring.dots},
@@ -107,7 +111,8 @@ def _decorator(plan: Plan) -> str:
 
 def _decorator_comments(function: cst.FunctionDef) -> list[cst.EmptyLine]:
     """Comments between the source's decorators: those stay with the original, what was said about them is kept."""
-    texts = [c for decorator in function.decorators[1:] for line in decorator.leading_lines for c in comments_in(line)]
+    texts = [c for decorator in function.decorators[:1] for c in comments_in(decorator.trailing_whitespace)]
+    texts += [c for decorator in function.decorators[1:] for c in comments_in(decorator)]
     texts += [c for line in function.lines_after_decorators for c in comments_in(line)]
     return comment_lines(texts)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from ..source import Span
-from .comments import blank, comment_lines, leading, trailing, with_leading
+from .comments import blank, comment_lines, comments_in, leading, trailing, with_leading
 from .expressions import replace
 from .function import FunctionText
 from .lines import statements
@@ -154,7 +154,11 @@ class Role:
 
     def _arm(self, body: cst.BaseSuite) -> list[cst.BaseStatement]:
         before, self._pending = self._pending, []
-        inner = self._flush(self._block(self._indented(body).body))
+        block = self._indented(body)
+        inner = self._block(block.body)
+        if not inner and comments_in(block) and any(self.text.span(node) in self.adopts for node in block.body):
+            inner = statements("pass")  # nothing else would carry what is said here
+        inner = self._flush(inner)
         self._pending = before
         return inner
 

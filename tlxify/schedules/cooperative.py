@@ -12,7 +12,7 @@ from ..facts import Dot, Facts, Operand
 from ..plan import Barrier, Buffer, DotStep, Edge, Persistence, Plan, Ring, Task
 from ..source import Span
 from ..targets import Target
-from . import requirements
+from . import order, requirements
 from .buffers import Feed, buffer
 from .frame import Frame, frame
 from .launching import launch_guard
@@ -20,7 +20,9 @@ from .naming import Names
 from .slicing import Reads, keep
 
 #: Names that the emitted code needs besides those of rings, views and barriers.
-_INTRODUCED = "slot filled used STAGES CONSUMERS CONSUMER_WARPS CONSUMER_REGISTERS SLOT_BYTES".split()
+_INTRODUCED = "slot filled used SLOT_BYTES".split()
+#: Parameters of the converted kernel that the launcher passes by these very names.
+_PASSED = "STAGES CONSUMERS CONSUMER_WARPS CONSUMER_REGISTERS".split()
 #: Statements without a value or effect that go wherever the consumer goes: they check and promise.
 _CHECKS = frozenset({"static_assert", "assume", "docstring"})
 
@@ -40,11 +42,20 @@ def plan(
             load, access = requirements.operand(facts, dot, side)
             feeds.setdefault(load.id, Feed(load, access, side))
     requirements.accumulators(facts, loop)
+    order.settled_bounds(facts, loop)
+    order.loads_stand_alone(facts, [feed.load for feed in feeds.values()])
     wrapped = [feed for feed in feeds.values() if requirements.rows_are_independent(facts, feed.access, feed.load)]
     names = Names(taken)
     around = frame(facts, parameters, names, target, loop, persistent)
     ring = _ring(around, {number: buffer(around, feed) for number, feed in feeds.items()})
+    for name in sorted(order.used_names(facts, parameters) & set(_PASSED)):
+        raise Decline("TLX104", None, what=f"the name `{name}`, by which the launcher passes an argument of its own")
     introduced = {purpose: names.fresh(purpose) for purpose in _INTRODUCED}
+    introduced.update({name: names.exactly(name) for name in _PASSED})
+    tasks = _tasks(around, ring, introduced)
+    order.not_read_back(facts, tasks[0].keeps)
+    if around.persistence and order.rebound(facts, parameters, [task.keeps for task in tasks]):
+        return plan(facts, parameters, taken, target, persistent=False)
     tiles = " + ".join(b.name for b in ring.buffers)
     return Plan(
         kernel=facts.kernel,
@@ -54,7 +65,7 @@ def plan(
         target=target.name,
         ring=ring,
         barriers=_barriers(ring, introduced["CONSUMERS"] if around.split else "1"),
-        tasks=_tasks(around, ring, introduced),
+        tasks=tasks,
         edges=(Edge("producer", "consumer", ring.full, tiles), Edge("consumer", "producer", ring.empty, tiles)),
         split=around.split,
         persistence=around.persistence,

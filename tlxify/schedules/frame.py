@@ -8,6 +8,7 @@ from ..facts import Axis, Facts, LoopFact
 from ..plan import Creator, Persistence, Split
 from ..targets import Target
 from .naming import Names
+from .order import used_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +34,27 @@ def frame(
     # A loop that does not need its counter may call it `_`; here it is read.
     named = loop.variable is None or loop.variable.strip("_") != ""
     variable = loop.variable or "" if named else names.fresh("k")
-    persistence = _persistence(facts, names) if persistent else None
+    persistence = _persistence(facts, parameters, names, loop) if persistent else None
     axis = _split_axis(facts, parameters)
     return Frame(facts, target, names, loop, variable, persistence, _split(axis, names) if axis else None, axis)
 
 
-def _persistence(facts: Facts, names: Names) -> Persistence | None:
-    """A tile loop, where each program id and count is of a literal axis and stands in the kernel itself."""
+def _persistence(facts: Facts, parameters: tuple[str, ...], names: Names, loop: LoopFact) -> Persistence | None:
+    """A tile loop, where each program id and count is of a literal axis and stands in the kernel itself.
+
+    One in the head of the dot loop stays as it is: the bounds are repeated elsewhere as the source wrote them.
+    """
     calls = (*facts.program_ids, *facts.num_programs)
     if not facts.program_ids or any(axis is None or helpers for _, axis, helpers in calls):
         return None
+    if any("program_id" in text or "num_programs" in text for text in loop.text):
+        return None
     rank = 1 + max(axis for _, axis, _ in calls if axis is not None)
-    extents = tuple(names.fresh(f"GRID_{axis}") for axis in range(rank))
+    extents = tuple(f"GRID_{axis}" for axis in range(rank))
+    if used_names(facts, parameters) & set(extents):
+        return None  # the launcher knows no other names for them
+    for name in extents:
+        names.exactly(name)
     return Persistence(rank, extents, names.fresh("tile"))
 
 
@@ -57,6 +67,8 @@ def _split_axis(facts: Facts, parameters: tuple[str, ...]) -> Axis | None:
     axis = facts.axis(number)
     if axis.contracted or axis.reduced or axis.opaque or axis.doubled or axis.length.text() not in parameters:
         return None
+    if any(number not in store.axes for store in facts.stores):
+        return None  # every group would do it: not the same where it updates what it stores
     return axis
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..diagnostics import Decline
 from ..facts import Facts
 from ..plan import LaunchGuard, Ring, Stored
 from ..targets import Target
@@ -9,7 +10,10 @@ from .writing import write_for_guard
 
 
 def launch_guard(facts: Facts, target: Target, ring: Ring) -> LaunchGuard:
-    """The views of all operands, the operands of one dtype, and the memory that must not overlap them."""
+    """The views of all operands, the operands of one dtype, and the memory that must not overlap them.
+
+    Raises Decline TLX2xx for a store to memory that no parameter names.
+    """
     parameter = {buffer.name: buffer.view.parameter for buffer in ring.buffers}
     groups = (tuple(dict.fromkeys((parameter[dot.a], parameter[dot.b]))) for dot in ring.dots)
     views = tuple(buffer.view for buffer in ring.buffers)
@@ -20,10 +24,17 @@ def _stored(facts: Facts) -> tuple[Stored, ...]:
     stored: dict[Stored, None] = {}
     for store in facts.stores:
         access = facts.access(store.span)
-        if access is None:
-            continue
-        extents = [write_for_guard(d.extent) if d.extent is not None else None for d in access.dimensions]
-        strides = [text for d in access.dimensions if (text := write_for_guard(d.stride)) is not None]
-        if len(strides) == len(extents):
+        dimensions = access.dimensions if access is not None else ()
+        extents = [write_for_guard(d.extent) if d.extent is not None else None for d in dimensions]
+        strides = [text for d in dimensions if (text := write_for_guard(d.stride)) is not None]
+        if access is not None and len(strides) == len(extents):
             stored[Stored(access.pointer, tuple(extents), tuple(strides))] = None
+        elif store.pointer is not None:
+            # How far it reaches is not known: as far as the tensor's storage.
+            stored[Stored(store.pointer, (None,), ("1",))] = None
+        else:
+            problem = facts.problem(store.span)
+            if problem is not None:
+                raise Decline(problem.code, problem.span, **dict(problem.facts))
+            raise Decline("TLX201", store.span, name="the tile", why="what it is relative to is not known")
     return tuple(stored)

@@ -13,6 +13,11 @@ class Names:
     def __init__(self, taken: frozenset[str]) -> None:
         self._taken = set(taken)
 
+    def exactly(self, wanted: str) -> str:
+        """`wanted` itself, wherever else in the module it is used: a name that the launcher passes by."""
+        self._taken.add(wanted)
+        return wanted
+
     def fresh(self, wanted: str) -> str:
         """`wanted`, or `wanted_2`, `wanted_3` … if it is taken."""
         name, count = wanted, 1

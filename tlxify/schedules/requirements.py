@@ -24,6 +24,7 @@ def dot_loop(facts: Facts) -> LoopFact:
             raise Decline("TLX302", dot.span)
         if dot.branches:
             raise Decline("TLX304", dot.span, condition=_condition(facts, dot.branches[-1]))
+        _in_every_trip(facts, dot)
     first = facts.dots[0]
     for dot in facts.dots[1:]:
         if dot.loops != first.loops:
@@ -34,6 +35,13 @@ def dot_loop(facts: Facts) -> LoopFact:
     if loop.kind == "static_range":
         raise Decline("TLX104", loop.span, what="a dot in `tl.static_range`")
     return loop
+
+
+def _in_every_trip(facts: Facts, event: Dot | Load) -> None:
+    """A slot is filled and freed once in every trip, whatever the constexprs are."""
+    for arm in event.arms:
+        if event.loops and event.loops[-1].contains(arm):
+            raise Decline("TLX304", event.span, condition=_condition(facts, arm))
 
 
 def effects(facts: Facts, loop: LoopFact) -> None:
@@ -83,6 +91,7 @@ def operand(facts: Facts, dot: Dot, side: DotOperand) -> tuple[Load, Access]:
         raise Decline("TLX305", side.span, name=side.text, why="it is loaded outside the loop")
     if load.branches:
         raise Decline("TLX304", load.span, condition=_condition(facts, load.branches[-1]))
+    _in_every_trip(facts, load)
     if load.other_use is not None:
         raise Decline("TLX313", load.other_use, name=load.target or side.text)
     return load, access

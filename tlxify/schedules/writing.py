@@ -86,6 +86,23 @@ def _factor(text: str) -> str:
     return text if plain or call or products else f"({text})"
 
 
+def _filled(template: str, operands: list[str]) -> str:
+    """A function of scalars with its operands written in: as they are between commas, closed beside an operator."""
+    call = re.match(r"\w+\(", template)
+    return template.replace("cdiv(", "tl.cdiv(").format(*(operands if call else map(_closed, operands)))
+
+
+def _closed(text: str) -> str:
+    """`text` as an operand of any operator: a name, a number, a call or one pair of parentheses."""
+    opening = re.match(r"[\w.]*\(", text)
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and opening and position >= opening.end() - 1:
+            return text if position == len(text) - 1 else f"({text})"
+    return text if re.fullmatch(r"\w+", text) else f"({text})"
+
+
 def _written_out(poly: Poly, scope: tuple[tuple[str, Poly], ...], depth: int) -> tuple[str, set[str], Poly] | None:
     """The first monomial with its unnamed scalars written as the source computes them."""
     if depth > 6:
@@ -96,7 +113,7 @@ def _written_out(poly: Poly, scope: tuple[tuple[str, Poly], ...], depth: int) ->
     for symbol in sorted(monomial, key=lambda s: (s.launch, s.name)):
         name = next((n for n, value in reversed(scope) if value == Poly.of(symbol)), None)
         if name is None and symbol.launch and symbol.name.isidentifier():
-            name = symbol.name
+            return None  # a parameter that the kernel has bound to something else
         if name is not None:
             texts.append(_factor(name))
             reads |= set(_IDENTIFIERS.findall(name))
@@ -105,7 +122,7 @@ def _written_out(poly: Poly, scope: tuple[tuple[str, Poly], ...], depth: int) ->
         if not symbol.template or any(operand is None for operand in operands):
             return None
         written = [operand for operand in operands if operand is not None]
-        texts.append(symbol.template.format(*(_factor(w.text) for w in written)).replace("cdiv(", "tl.cdiv("))
+        texts.append(_filled(symbol.template, [operand.text for operand in written]))
         reads |= {name for w in written for name in w.reads}
     if coefficient != 1:
         texts.append(str(coefficient))
@@ -119,13 +136,13 @@ def _fixed(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str, set[st
     for symbol in poly.symbols:
         name = next((n for n, value in names if value == Poly.of(symbol)), None)
         if name is None:
-            if not symbol.name.isidentifier():
-                if not symbol.template or (not symbol.constexpr and not symbol.launch):
-                    return None
-                texts[symbol] = re.sub(r"\bcdiv\(", "tl.cdiv(", symbol.name)
-                used |= {s.name for operand in symbol.operands for s in operand.symbols}
-                continue
-            name = symbol.name
+            operands = [_fixed(operand, names) for operand in symbol.operands]
+            if not symbol.template or not symbol.launch or any(operand is None for operand in operands):
+                return None  # a parameter that the kernel has bound to something else, for one
+            written = [operand for operand in operands if operand is not None]
+            texts[symbol] = _filled(symbol.template, [operand[0] for operand in written])
+            used |= frozenset[str]().union(*(operand[1] for operand in written))
+            continue
         texts[symbol] = _factor(name)
         used |= set(_IDENTIFIERS.findall(name))
     return poly.text(texts), used

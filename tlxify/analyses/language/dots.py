@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from ..interpret import Interpreter
 
 
+_PARAMETERS = "input other acc input_precision allow_tf32 max_num_imprecise_acc out_dtype".split()
+
+
 @handles("dot")
 def dot(run: Interpreter, call: Call) -> Value:
     """Rows of the one, columns of the other. Raises Decline TLX104 for operands that are not two-dimensional."""
@@ -28,9 +31,8 @@ def dot(run: Interpreter, call: Call) -> Value:
     run.axes.mark(a_inner, "contracted")
     run.axes.mark(b_inner, "contracted")
     axes = run.axes.broadcast((a.axes[0], b.axes[1]), held.axes if held is not None else ())
-    options = tuple(
-        (name, ast.unparse(value)) for name, value in call.keywords.items() if name not in ("input", "other", "acc")
-    )
+    given = {**dict(zip(_PARAMETERS, call.positional, strict=False)), **call.keywords}
+    options = tuple((name, ast.unparse(value)) for name, value in given.items() if name not in _PARAMETERS[:3])
     run.events.dots.append(DotEvent(run.place(call.node), a, b, a_node, b_node, accumulator, options))
     return Value(axes=axes, origin=Origin("dot"), loads=a.loads | b.loads)
 
