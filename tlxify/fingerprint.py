@@ -49,8 +49,8 @@ def parts(kernel: Kernel) -> set[tuple[str, str]]:
 
 def function_text(module: Module, node: ast.FunctionDef) -> str:
     """The lines of a function from `def` on, dedented, without trailing white space and empty lines."""
-    lines = module.source.text.splitlines()[node.lineno - 1 : node.end_lineno]
-    body = textwrap.dedent("\n".join(lines))
+    lines = module.source.lines()[node.lineno - 1 : node.end_lineno]
+    body = textwrap.dedent("\n".join(line.rstrip("\r\n") for line in lines))
     return "\n".join(line.rstrip() for line in body.splitlines() if line.strip())
 
 

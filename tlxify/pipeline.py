@@ -107,6 +107,9 @@ def make_plan(kernel: Kernel, facts: Facts, target: Target = HOPPER, *, persiste
     """The plan for a kernel. Raises Decline."""
     taken = {n.id for n in ast.walk(kernel.module.tree) if isinstance(n, ast.Name)} | {p.name for p in kernel.params}
     taken |= set(kernel.module.helpers) | set(kernel.module.names.aliases)
+    # `matmul` and `_matmul` of one module go by different names.
+    stem = kernel.name.strip("_")
+    taken |= {f"_{stem}_ws" for name in kernel.module.helpers if name.strip("_") == stem and name < kernel.name}
     parameters = tuple(param.name for param in kernel.params)
     return cooperative.plan(facts, parameters, frozenset(taken), target, persistent=persistent)
 

@@ -57,7 +57,7 @@ def cut(kernel: Kernel) -> Slice:
 
 def jitted(module: Module, node: ast.FunctionDef) -> str:
     """A function's text under `@triton.jit`."""
-    lines = module.source.text.splitlines()[node.lineno - 1 : node.end_lineno]
+    lines = [line.rstrip("\r\n") for line in module.source.lines()[node.lineno - 1 : node.end_lineno]]
     indent = node.col_offset
     return "\n".join(["@triton.jit", *(line[indent:] if not line[:indent].strip() else line for line in lines)])
 

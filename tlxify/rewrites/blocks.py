@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from ..model import Kernel, Module
 from ..plan import Plan
 from ..slice import Slice
+from ..source import LINE
 from . import guard
 from .kernel import converted_kernel
 from .lines import formatted
@@ -124,7 +125,7 @@ def self_contained(module: Module, pieces: Sequence[Piece], width: int) -> str:
     edits = {_import_line(module): imports}
     for one in pieces:
         body = "\n\n".join([*one.functions, f"{one.plan.kernel} = {one.specialize}({one.plan.kernel})"])
-        indented = "\n".join(f"    {line}" if line.strip() else "" for line in body.splitlines())
+        indented = "\n".join(f"    {line}" if line.strip() else "" for line in body.split("\n"))
         test = 'if hasattr(tlx, "specialized"):  # another package called tlx has no such name'
         block = [
             "",
@@ -132,7 +133,7 @@ def self_contained(module: Module, pieces: Sequence[Piece], width: int) -> str:
             f"{MARK}: begin {one.plan.kernel}",
             f"{_GENERATED}{FORMAT}: edit the kernel above and convert again, not this block.",
             *one.summary,
-            *formatted(f"{test}\n\n{indented}\n", width).splitlines(),
+            *formatted(f"{test}\n\n{indented}\n", width).split("\n"),
             f"{MARK}: end {one.plan.kernel}",
         ]
         edits.setdefault(one.kernel.span.end_line, []).extend(block)
@@ -185,7 +186,7 @@ def _only_imports(statement: ast.stmt) -> bool:
 
 
 def _with_lines(text: str, edits: dict[int, list[str]]) -> str:
-    lines = text.splitlines(keepends=True)
+    lines = LINE.findall(text)
     end = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
     for number in sorted(edits, reverse=True):
         if number and not lines[number - 1].endswith(("\n", "\r")):

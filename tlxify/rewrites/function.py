@@ -36,11 +36,11 @@ class FunctionText:
 def parse_function(kernel: Kernel) -> FunctionText:
     """The kernel's text from its first decorator on, moved to the left margin."""
     first, last = kernel.span.line, kernel.span.end_line
-    lines = kernel.module.source.text.splitlines()[first - 1 : last]
+    lines = [line.rstrip("\r\n") for line in kernel.module.source.lines()[first - 1 : last]]
     indent = len(lines[0]) - len(lines[0].lstrip())
     text = "\n".join(line[indent:] if not line[:indent].strip() else line for line in lines) + "\n"
     wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-    text_lines = text.splitlines()
+    text_lines = text.split("\n")
 
     def at(line: int, column: int) -> tuple[int, int]:
         # libcst counts characters, `ast` counts bytes.

@@ -21,7 +21,7 @@ def launch_side(plan: Plan, fingerprint: str) -> tuple[str, ...]:
 
 def names(plan: Plan) -> tuple[str, str, str]:
     """What the three functions are called."""
-    stem = plan.kernel.strip("_")
+    stem = plan.converted.removeprefix("_").removesuffix("_ws")
     return f"_{stem}_guard", f"_{stem}_boxes", f"specialize_{stem}"
 
 

@@ -87,7 +87,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         decorators=[cst.Decorator(decorator=cst.parse_expression(_decorator(plan)))],
         leading_lines=[],
         lines_after_decorators=_decorator_comments(function),
-        whitespace_before_params=cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace("    ")),
+        whitespace_before_params=_before_params(function),
         body=block.with_changes(body=body, footer=block.footer),
     )
     return text.module.with_changes(body=[result], header=[], footer=[]).code
@@ -107,6 +107,14 @@ def _decorator(plan: Plan) -> str:
         return "tlx.jit"
     names = ", ".join(f'"{name}"' for name in plan.persistence.extents)
     return f"tlx.jit(do_not_specialize=[{names}])"
+
+
+def _before_params(function: cst.FunctionDef) -> cst.ParenthesizedWhitespace:
+    """A line break behind the opening parenthesis, with what is said there."""
+    said, last = function.whitespace_before_params, cst.SimpleWhitespace("    ")
+    if isinstance(said, cst.ParenthesizedWhitespace) and comments_in(said):
+        return said.with_changes(indent=True, last_line=last)
+    return cst.ParenthesizedWhitespace(indent=True, last_line=last)
 
 
 def _decorator_comments(function: cst.FunctionDef) -> list[cst.EmptyLine]:

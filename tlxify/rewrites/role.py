@@ -77,6 +77,8 @@ class Role:
                 return [self._noted(self._if(node), span)]
             case _:
                 kept = replace(node, self.text, self.expressions)
+                said = comments_in(kept)
+                self._pending += [text for text in comments_in(node) if text not in said]
                 return [self._noted(kept, span)]
 
     def _noted(self, node: cst.BaseStatement, span: Span) -> cst.BaseStatement:

@@ -48,6 +48,8 @@ def plan(
     names = Names(taken)
     around = frame(facts, parameters, names, target, loop, persistent)
     ring = _ring(around, {number: buffer(around, feed) for number, feed in feeds.items()})
+    if "tlx" in taken:
+        raise Decline("TLX104", None, what="the name `tlx` for something of its own")
     for name in sorted(order.used_names(facts, parameters) & set(_PASSED)):
         raise Decline("TLX104", None, what=f"the name `{name}`, by which the launcher passes an argument of its own")
     introduced = {purpose: names.fresh(purpose) for purpose in _INTRODUCED}

@@ -38,7 +38,7 @@ def not_read_back(facts: Facts, producer: frozenset[Span]) -> None:
     stored = {store.pointer for store in facts.stores}
     for load in facts.loads:
         if load.statement in producer and load.pointer in stored:
-            raise Decline("TLX104", load.span, what=f"what it stores through `{load.pointer}` to find its operands")
+            raise Decline("TLX104", load.span, what=f"what it stores through `{load.pointer}` as input of its dots")
 
 
 def rebound(facts: Facts, names: Collection[str], roles: Iterable[frozenset[Span]]) -> bool:
