@@ -11,7 +11,10 @@ from .names import AUTOTUNE, HEURISTICS
 
 
 def find_kernels(module: Module) -> tuple[Kernel, ...]:
-    """The module's kernels in source order: jit functions tuned, launched as `name[grid]`, or called by no other."""
+    """The module's kernels in source order.
+
+    That is: tuned, launched as `name[grid]`, or called by no other and asking which program it is.
+    """
     launched = launched_names(module.tree)
     called = {
         inner.func.id

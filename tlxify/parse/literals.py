@@ -20,6 +20,7 @@ _OPERATORS: Mapping[type[ast.AST], Callable[..., object]] = {
     ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
 _MOST = 10_000
+_EXPONENT = 64
 
 
 class NotLiteral(Exception):
@@ -55,13 +56,7 @@ class _Evaluator:
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 return self._items(items)
             case ast.Dict(keys=keys, values=values):
-                if any(key is None for key in keys):
-                    raise NotLiteral
-                return {
-                    self.value(key): self.value(value)
-                    for key, value in zip(keys, values, strict=True)
-                    if key is not None
-                }
+                return self._dict(keys, values)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 return self._apply(op, self.value(left), self.value(right))
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
@@ -86,7 +81,21 @@ class _Evaluator:
                 result.append(self.value(item))
         return result
 
+    def _dict(self, keys: list[ast.expr | None], values: list[ast.expr]) -> dict[object, object]:
+        result: dict[object, object] = {}
+        for key, value in zip(keys, values, strict=True):
+            known = None if key is None else self.value(key)
+            if known is None or isinstance(known, list | dict):
+                raise NotLiteral
+            result[known] = self.value(value)
+        return result
+
     def _apply(self, op: ast.AST, left: object, right: object) -> object:
+        # Sizes of tiles are small: whatever would take long or much memory is no config.
+        if isinstance(op, ast.Pow | ast.LShift) and not (isinstance(right, int) and right <= _EXPONENT):
+            raise NotLiteral
+        if isinstance(op, ast.Mult) and not all(isinstance(side, int | float) for side in (left, right)):
+            raise NotLiteral
         try:
             return _OPERATORS[type(op)](left, right)
         except (TypeError, ArithmeticError, ValueError):
@@ -126,7 +135,7 @@ class _Evaluator:
         if name in ("triton.Config", "triton.runtime.autotuner.Config"):
             return self._config(node)
         if name == "range":
-            return list(range(*(_integer(self.value(argument)) for argument in node.args)))
+            return self._range(node)
         if name == "itertools.product" or name == "product":
             lists = [_sequence(self.value(argument)) for argument in node.args]
             return [list(items) for items in itertools.islice(itertools.product(*lists), _MOST)]
@@ -141,6 +150,16 @@ class _Evaluator:
                 case [ast.Return(value=ast.expr() as result)]:
                     return _Evaluator(self.module, {}, self.depth + 1).value(result)
         raise NotLiteral
+
+    def _range(self, node: ast.Call) -> list[object]:
+        arguments = [_integer(self.value(argument)) for argument in node.args]
+        try:
+            numbers = range(*arguments)
+        except (TypeError, ValueError):
+            raise NotLiteral from None
+        if len(numbers) > _MOST:
+            raise NotLiteral
+        return list(numbers)
 
     def _config(self, node: ast.Call) -> ConfigLiteral:
         keywords = {keyword.arg: keyword.value for keyword in node.keywords}
