@@ -2,8 +2,8 @@
 
     python benchmarks/gemm.py --json benchmarks/results/gemm-h200.json
 
-Every contender runs in this process, in turn, over inputs that together exceed the L2. A ratio is taken per round; reported are
-its median and 90 % bootstrap interval. The dispatch record says which kernel ran.
+Every contender runs in this process, in turn, over inputs that together exceed the L2. A ratio is taken per round;
+reported are its median and 90 % bootstrap interval. The dispatch record says which kernel ran.
 """
 
 from __future__ import annotations
@@ -52,7 +52,11 @@ def inputs(shape, dtype, column_major_b):
     result = []
     for _ in range(sets):
         a = torch.randn((m, k), device="cuda", dtype=dtype)
-        b = torch.randn((n, k), device="cuda", dtype=dtype).T if column_major_b else torch.randn((k, n), device="cuda", dtype=dtype)
+        b = (
+            torch.randn((n, k), device="cuda", dtype=dtype).T
+            if column_major_b
+            else torch.randn((k, n), device="cuda", dtype=dtype)
+        )
         result.append((a, b))
     return result
 
@@ -103,7 +107,10 @@ def summary(times, flops):
     for other in times:
         if other != "converted":
             ratios = [a / b for a, b in zip(times[other], times["converted"], strict=True)]
-            row[f"speedup over {other}"] = {"median": round(statistics.median(ratios), 4), "interval90": interval(ratios)}
+            row[f"speedup over {other}"] = {
+                "median": round(statistics.median(ratios), 4),
+                "interval90": interval(ratios),
+            }
     return row
 
 
@@ -117,12 +124,16 @@ def measure(shape, dtype, column_major_b, contenders):
         assert torch.isfinite(out).all(), name
         errors[name] = relative_error(out, *sets[0])
     flops = 2.0 * m * n * k
-    row = {"shape": list(shape), "dtype": str(dtype).split(".")[1], "b": "column-major" if column_major_b else "row-major"}
+    row = {
+        "shape": list(shape),
+        "dtype": str(dtype).split(".")[1],
+        "b": "column-major" if column_major_b else "row-major",
+    }
     return {**row, "error": errors, **summary(interleaved(contenders, sets, flops), flops)}
 
 
 def measure_grouped(shape, dtype):
-    """The public batched GEMM of grouped-mm-bf16 with the tiles its own wrapper launches it with (64 x 64 x 32, 4 warps)."""
+    """The public batched GEMM of grouped-mm-bf16 with the tiles of its own wrapper (64 x 64 x 32, 4 warps)."""
     path = ROOT / ".corpus/grouped-mm-bf16-0.1.7/grouped_mm_bf16/kernels.py"
     if not path.exists():
         return {"skipped": "run corpus/fetch.py first"}
@@ -132,7 +143,8 @@ def measure_grouped(shape, dtype):
     g, m, n, k = shape
     short = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}[dtype]
     sets = [
-        (torch.randn((g, m, k), device="cuda", dtype=dtype), torch.randn((g, k, n), device="cuda", dtype=dtype)) for _ in range(3)
+        (torch.randn((g, m, k), device="cuda", dtype=dtype), torch.randn((g, k, n), device="cuda", dtype=dtype))
+        for _ in range(3)
     ]
 
     def product(kernel):
@@ -140,7 +152,14 @@ def measure_grouped(shape, dtype):
             c = torch.empty((g, m, n), device="cuda", dtype=dtype)
             strides = (*a.stride(), *b.stride(), *c.stride())
             names = [f"stride_{x}{y}" for x, axes in (("a", "gmk"), ("b", "gkn"), ("c", "gmn")) for y in axes]
-            options = {"OUT_DTYPE": short, "ALLOW_TF32": False, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4}
+            options = {
+                "OUT_DTYPE": short,
+                "ALLOW_TF32": False,
+                "BLOCK_M": 64,
+                "BLOCK_N": 64,
+                "BLOCK_K": 32,
+                "num_warps": 4,
+            }
             kernel[(triton.cdiv(m, 64), triton.cdiv(n, 64), g)](
                 a, b, c, M=m, N=n, K=k, **dict(zip(names, strides, strict=True)), **options
             )
@@ -182,7 +201,11 @@ def launch_cost(plain, converted):
                 row.append((time.perf_counter() - start) / 200 * 1e6)
             rounds.append(row)
         source, ours = (statistics.median(column) for column in zip(*rounds[1:], strict=True))
-        result[path] = {"source_us": round(source, 2), "through_launcher_us": round(ours, 2), "added_us": round(ours - source, 2)}
+        result[path] = {
+            "source_us": round(source, 2),
+            "through_launcher_us": round(ours, 2),
+            "added_us": round(ours - source, 2),
+        }
     return result
 
 
@@ -211,7 +234,9 @@ def main():
                 row = measure(shape, getattr(torch, dtype), column_major_b, contenders)
                 report["rows"].append(row)
                 print(json.dumps(row), flush=True)
-    report["grouped"] = [measure_grouped(shape, torch.bfloat16) for shape in ((8, 2048, 2048, 2048), (64, 512, 1024, 1024))]
+    report["grouped"] = [
+        measure_grouped(shape, torch.bfloat16) for shape in ((8, 2048, 2048, 2048), (64, 512, 1024, 1024))
+    ]
     report["launch"] = launch_cost(plain, converted)
     for row in (*report["grouped"], report["launch"]):
         print(json.dumps(row), flush=True)

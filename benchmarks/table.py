@@ -1,6 +1,6 @@
 """The README's table of speeds, from the JSON that `gemm.py` wrote.
 
-    python benchmarks/table.py benchmarks/results/gemm-h200.json --write README.md
+python benchmarks/table.py benchmarks/results/gemm-h200.json --write README.md
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ def ratio(cell: dict) -> str:
 
 def table(report: dict) -> str:
     lines = [
-        f"{report['device']}, torch {report['torch']}, Triton {report['triton']}; one process, {report['rounds']} interleaved "
-        "rounds, median of the ratio per round with its 90 % bootstrap interval. Source and conversion are tuned over the "
-        "source's own configs by Triton's tuner.",
+        f"{report['device']}, torch {report['torch']}, Triton {report['triton']}; one process, "
+        f"{report['rounds']} interleaved rounds, median of the ratio per round with its 90 % bootstrap interval. "
+        "Source and conversion are tuned over the source's own configs by Triton's tuner.",
         "",
         "| shape M×N×K | dtype | B | source TFLOP/s | converted | torch | over source | over torch |",
         "|---|---|---|---|---|---|---|---|",
@@ -30,14 +30,16 @@ def table(report: dict) -> str:
     for row in report["rows"]:
         speed = row["tflops"]
         lines.append(
-            f"| {'×'.join(map(str, row['shape']))} | {row['dtype']} | {row['b']} | {speed['source']:.0f} | {speed['converted']:.0f} "
-            f"| {speed['torch']:.0f} | {ratio(row['speedup over source'])} | {ratio(row['speedup over torch'])} |"
+            f"| {'×'.join(map(str, row['shape']))} | {row['dtype']} | {row['b']} "
+            f"| {speed['source']:.0f} | {speed['converted']:.0f} | {speed['torch']:.0f} "
+            f"| {ratio(row['speedup over source'])} | {ratio(row['speedup over torch'])} |"
         )
     grouped = [row for row in report.get("grouped", []) if "skipped" not in row]
     if grouped:
         lines += [
             "",
-            "The public `_grouped_mm_3d3d_kernel` (grouped-mm-bf16 0.1.7) with the 64×64×32 tiles that its own wrapper passes:",
+            "The public `_grouped_mm_3d3d_kernel` (grouped-mm-bf16 0.1.7) with the 64×64×32 tiles "
+            "that its own wrapper passes:",
             "",
             "| shape G×M×N×K | dtype | source TFLOP/s | converted | torch.bmm | over source |",
             "|---|---|---|---|---|---|",
@@ -45,14 +47,23 @@ def table(report: dict) -> str:
         for row in grouped:
             speed = row["tflops"]
             lines.append(
-                f"| {'×'.join(map(str, row['shape']))} | {row['dtype']} | {speed['source']:.0f} | {speed['converted']:.0f} "
-                f"| {speed['torch']:.0f} | {ratio(row['speedup over source'])} |"
+                f"| {'×'.join(map(str, row['shape']))} | {row['dtype']} "
+                f"| {speed['source']:.0f} | {speed['converted']:.0f} | {speed['torch']:.0f} "
+                f"| {ratio(row['speedup over source'])} |"
             )
     launch = report.get("launch")
     if launch:
-        lines += ["", "Host time of one launch of the tuned kernel, in µs:", "", "| path | source | through the launcher | added |", "|---|---|---|---|"]
+        lines += [
+            "",
+            "Host time of one launch of the tuned kernel, in µs:",
+            "",
+            "| path | source | through the launcher | added |",
+            "|---|---|---|---|",
+        ]
         for path, cost in launch.items():
-            lines.append(f"| {path} | {cost['source_us']:.1f} | {cost['through_launcher_us']:.1f} | {cost['added_us']:.1f} |")
+            lines.append(
+                f"| {path} | {cost['source_us']:.1f} | {cost['through_launcher_us']:.1f} | {cost['added_us']:.1f} |"
+            )
     return "\n".join(lines)
 
 

@@ -48,7 +48,7 @@ def test_every_comment_is_kept(path):
     text = conversion.sidecar_text
     for kernel in conversion.kernels:
         for number in range(kernel.span.line, kernel.span.end_line + 1):
-            _, mark, comment = conversion.source.line(number).partition("  # ")
+            _, _, comment = conversion.source.line(number).partition("  # ")
             line = conversion.source.line(number).strip()
             comment = line.removeprefix("# ") if line.startswith("#") else comment
             assert not comment or comment.strip() in text

@@ -95,7 +95,7 @@ def _convert_one(
 
 
 def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str, file: str) -> KernelOutcome:
-    """The outcome with what verification needs. Its text begins with the sidecar, so findings name the sidecar's lines."""
+    """The outcome with what verification needs. Its text begins with the sidecar: findings name those lines."""
     if piece is None or outcome.contract is None:
         return outcome
     text = blocks.standalone(piece, sidecar)

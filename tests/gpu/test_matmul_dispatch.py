@@ -1,4 +1,4 @@
-"""Which kernel runs for which launch of the converted corpus GEMM, and that every answer is right. Needs a Hopper GPU."""
+"""Which kernel runs for which launch of the converted corpus GEMM, and that every answer is right."""
 
 from __future__ import annotations
 

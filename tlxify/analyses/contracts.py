@@ -1,4 +1,4 @@
-"""What each parameter is, and what a valid launch looks like: Contract, inferred from how the kernel uses its parameters."""
+"""What each parameter is and what a valid launch looks like, inferred from how the kernel uses its parameters."""
 
 from __future__ import annotations
 
@@ -133,11 +133,21 @@ class _Tensors:
 
     def _unknown(self, span: Span, pointer: str | None) -> Decline:
         problem = self.facts.problem(span)
-        why = problem.message if problem is not None else "an extent or a stride of its memory is not known, or is used in two ways"
+        why = (
+            problem.message
+            if problem is not None
+            else "an extent or a stride of its memory is not known, or is used in two ways"
+        )
         return Decline("TLX606", span, name=pointer or self.facts.kernel, why=why)
 
     def _add(
-        self, found: dict[str, TensorSpec], access: Access, groups: dict[str, str], *, reads: bool = False, writes: bool = False
+        self,
+        found: dict[str, TensorSpec],
+        access: Access,
+        groups: dict[str, str],
+        *,
+        reads: bool = False,
+        writes: bool = False,
     ) -> bool:
         shape = [self._extent(dimension) for dimension in access.dimensions]
         strides = [d.stride.text() if d.stride.launch else None for d in access.dimensions]
@@ -199,7 +209,9 @@ def _words(texts: Iterable[str]) -> set[str]:
     return {n.id for text in texts for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
 
 
-def _constexpr(kernel: Kernel, facts: Facts, param: Param, tiles: set[str], sites: tuple[CallSite, ...]) -> ConstexprSpec:
+def _constexpr(
+    kernel: Kernel, facts: Facts, param: Param, tiles: set[str], sites: tuple[CallSite, ...]
+) -> ConstexprSpec:
     name = param.name
     if name in tiles:
         return ConstexprSpec(name, "tile", (64, 128))
@@ -217,7 +229,7 @@ def _constexpr(kernel: Kernel, facts: Facts, param: Param, tiles: set[str], site
             case ast.keyword(arg="allow_tf32", value=ast.Name(id=used)) if used == name:
                 flag = True
     if any(isinstance(value, str) for value in options):
-        return ConstexprSpec(name, "option", tuple(["", *(v for v in options if v != "")]))
+        return ConstexprSpec(name, "option", ("", *(v for v in options if v != "")))
     if flag or param.default in ("True", "False"):
         return ConstexprSpec(name, "flag", (False, True))
     literal = next((v for site in sites for k, v in site.literals if k == name), None)
@@ -248,7 +260,9 @@ def _configs(
         given = dict(site.literals)
         if tiles and all(tile in given for tile in tiles):
             values = tuple((tile, given[tile]) for tile in tiles)
-            return (LaunchConfig(values, _number(given.get("num_warps"), 4), _number(given.get("num_stages"), 3)),), True
+            return (
+                LaunchConfig(values, _number(given.get("num_warps"), 4), _number(given.get("num_stages"), 3)),
+            ), True
     order = [role[1] if role is not None else None for role in roles]
     configs = []
     for *sizes, warps, stages in _DEFAULTS:
@@ -264,7 +278,7 @@ def _number(value: object, default: int) -> int:
 def _grid(
     facts: Facts, extents: _Extents, sites: tuple[CallSite, ...], tiled: tuple[Sized | None, Sized | None]
 ) -> tuple[str, ...] | None:
-    """The grid: read off the stores where program ids are tile coordinates, else from a launch, else one program per tile."""
+    """The grid: program ids that are coordinates of tiles say it, else a launch, else there is one program per tile."""
     axes = {axis for _, axis, _ in facts.program_ids if axis is not None}
     if not axes:
         return ("1",)

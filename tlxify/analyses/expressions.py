@@ -70,7 +70,9 @@ def _unary(run: Interpreter, op: ast.unaryop, operand: Value, span: Span) -> Val
         case ast.Not() if operand.literal is not MISSING:
             return literal(not operand.literal)
         case _:
-            return run.arithmetic.pointwise(run.events.used(operand, span), name="not" if isinstance(op, ast.Not) else "~")
+            return run.arithmetic.pointwise(
+                run.events.used(operand, span), name="not" if isinstance(op, ast.Not) else "~"
+            )
 
 
 def _name(run: Interpreter, node: ast.Name) -> Value:

@@ -107,7 +107,7 @@ class Interpreter:
                 raise Decline("TLX104", Span.of(target), what="an assignment to something other than a name")
 
     def site(self, span: Span) -> str:
-        """A place as part of a symbol's name: the same in both passes over a loop, another for each call of a helper."""
+        """A place as part of a symbol's name: the same in both passes over a loop, one per call of a helper."""
         return "<".join(f"{s.line}:{s.column}" for s in (span, *reversed(self.calls_made)))
 
     def unknown(self, value: Value, span: Span) -> Value:
@@ -200,7 +200,12 @@ class Interpreter:
             return first
         loads = first.loads | second.loads
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
-            return Value(items=tuple(self.join(a, b, f"{which}.{i}") for i, (a, b) in enumerate(zip(first.items, second.items, strict=True))))
+            return Value(
+                items=tuple(
+                    self.join(a, b, f"{which}.{i}")
+                    for i, (a, b) in enumerate(zip(first.items, second.items, strict=True))
+                )
+            )
         if first.scalar and second.scalar:
             return Value(poly=Poly.of(Symbol(f"either {which}")), loads=loads)
         if len(first.axes) == len(second.axes):

@@ -95,7 +95,8 @@ def _repeat(run: Interpreter, body: list[ast.stmt], fact: LoopFact, counters: Sc
     run.loops = run.loops[:-1]
     changed = {*rebound, *counters}
     run.scope = {
-        name: _after(run, name, value, entry, fact, known) if name in changed else value for name, value in run.scope.items()
+        name: _after(run, name, value, entry, fact, known) if name in changed else value
+        for name, value in run.scope.items()
     }
 
 

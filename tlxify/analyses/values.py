@@ -78,7 +78,11 @@ class Value:
     @property
     def symbols(self) -> frozenset[Symbol]:
         """Every scalar that an integer, an address or a condition depends on."""
-        polys = [self.poly, *(p for t in self.terms for p in (t.stride, t.offset, t.modulus)), *(b.index for b in self.bounds or ())]
+        polys = [
+            self.poly,
+            *(p for t in self.terms for p in (t.stride, t.offset, t.modulus)),
+            *(b.index for b in self.bounds or ()),
+        ]
         return frozenset(symbol for poly in polys if poly is not None for symbol in poly.symbols)
 
     @property

@@ -34,7 +34,9 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     fills, uses = producer.fills(plan, tl), consumer.replacements(plan, views)
     dropped = frozenset(node.span for node in walk(kernel.body)) - kept - set(fills) - set(uses)
     # What is said about a statement that no role keeps is said where the statements around it are kept.
-    hidden = [n.span for n in walk(kernel.body) if not isinstance(n, Statement) and n.span not in plan.task("producer").keeps]
+    hidden = [
+        n.span for n in walk(kernel.body) if not isinstance(n, Statement) and n.span not in plan.task("producer").keeps
+    ]
     unseen = frozenset(span for span in dropped if any(outer != span and outer.contains(span) for outer in hidden))
     counters = {plan.ring.loop: plan.ring.variable}
     feeding = Role(

@@ -1,7 +1,7 @@
 """What must not change between the places that a conversion moves apart or writes twice.
 
-The emitted loop asks its bounds again after every dot, a role repeats what it needs of the kernel, and the producer runs
-ahead of the consumers' stores. Names and memory that these rely on must hold still.
+The emitted loop asks its bounds again after every dot, a role repeats what it needs of the kernel, and the producer
+runs ahead of the consumers' stores. Names and memory that these rely on must hold still.
 """
 
 from __future__ import annotations
