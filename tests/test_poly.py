@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tlxify.poly import ONE, ZERO, Poly, Symbol, sum_of
@@ -33,6 +33,7 @@ def at(poly: Poly, point: list[int]) -> int:
     return total
 
 
+@settings(deadline=None)
 @given(polys, polys, points)
 def test_sums_products_and_differences_evaluate(p, q, point):
     assert at(p + q, point) == at(p, point) + at(q, point)
@@ -41,6 +42,7 @@ def test_sums_products_and_differences_evaluate(p, q, point):
     assert at(-p, point) == -at(p, point)
 
 
+@settings(deadline=None)
 @given(polys, polys, polys)
 def test_the_laws_of_a_ring_hold_as_equality(p, q, r):
     assert p + q == q + p
@@ -54,6 +56,7 @@ def test_the_laws_of_a_ring_hold_as_equality(p, q, r):
     assert sum_of([p, q, r]) == p + q + r
 
 
+@settings(deadline=None)
 @given(polys)
 def test_equal_polynomials_have_one_form(p):
     assert Poly.build(reversed(p.terms)) == p
@@ -61,6 +64,7 @@ def test_equal_polynomials_have_one_form(p):
     assert all(list(monomial) == sorted(monomial) for monomial, _ in p.terms)
 
 
+@settings(deadline=None)
 @given(polys, monomials.filter(lambda m: m[1] > 0), points)
 def test_a_quotient_and_its_rest_make_up_the_polynomial(p, divisor, point):
     by = Poly.build([divisor])
@@ -88,12 +92,14 @@ def test_division_by_a_monomial(poly, divisor, quotient, rest):
     assert poly.divide(divisor) == (quotient, rest)
 
 
+@settings(deadline=None)
 @given(polys, polys, points)
 def test_a_substituted_polynomial_evaluates_with_the_value_in_place(p, q, point):
     point_inside = [at(q, point), *point[1:]]
     assert at(p.substitute({SYMBOLS[0]: q}), point) == at(p, point_inside)
 
 
+@settings(deadline=None)
 @given(polys, points)
 def test_the_text_is_python_with_the_same_value(p, point):
     names = {symbol.name: value for symbol, value in zip(SYMBOLS, point, strict=True)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tlxify.poly import ZERO, Poly, Symbol, sum_of
@@ -112,6 +112,7 @@ polys = st.lists(monomials, max_size=4).map(Poly.build)
 values = st.fixed_dictionaries({name: st.integers(-9, 9) for name in SYMBOLS})
 
 
+@settings(deadline=None)
 @given(polys, polys, polys, values)
 def test_the_text_has_the_value_of_the_polynomial(poly, first, second, at):
     scope = (*PARAMETERS, ("pid", pid), ("k", trip), ("first", first), ("second", second))
