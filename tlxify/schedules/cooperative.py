@@ -12,7 +12,7 @@ from ..facts import Dot, Facts, Operand
 from ..plan import Barrier, Buffer, DotStep, Edge, Persistence, Plan, Ring, Task
 from ..source import Span
 from ..targets import Target
-from . import order, requirements
+from . import order, positions, requirements
 from .buffers import Feed, buffer
 from .frame import Frame, frame
 from .launching import launch_guard
@@ -40,6 +40,7 @@ def plan(
     for dot in facts.dots:
         for side in (dot.a, dot.b):
             load, access = requirements.operand(facts, dot, side)
+            positions.begin_inside(facts, access, load)
             feeds.setdefault(load.id, Feed(load, access, side))
     requirements.accumulators(facts, loop)
     order.settled_bounds(facts, loop)

@@ -1,0 +1,43 @@
+"""Whether a tile can begin before the tensor: there the TMA reads zeros, and the source whatever lies in memory.
+
+Past the end both agree, for the extent is the bound of the source's own mask. Before the beginning no upper bound helps,
+so an offset must be a sum of what is never negative. Program ids, loaded values and what is computed from them are taken
+as positions; constants and parameters that are subtracted are not.
+"""
+
+from __future__ import annotations
+
+from ..diagnostics import Decline
+from ..facts import Access, Facts, Load
+from ..poly import ONE, Poly, Symbol
+
+
+def begin_inside(facts: Facts, access: Access, load: Load) -> None:
+    """Raises Decline TLX201 for a tile with an offset that may be negative."""
+    for dimension in access.dimensions:
+        if not _never_negative(facts, dimension.coordinate):
+            why = f"`{dimension.coordinate}` may be negative, and before a tensor the TMA reads zeros"
+            raise Decline("TLX201", load.span, name=access.pointer, why=why)
+
+
+def _never_negative(facts: Facts, offset: Poly) -> bool:
+    for loop in facts.loops:
+        holding = [coefficient for monomial, coefficient in offset.terms if loop.trip in monomial]
+        if all(coefficient > 0 for coefficient in holding):
+            continue
+        if (
+            any(coefficient > 0 for coefficient in holding)
+            or loop.step != ONE
+            or loop.start is None
+            or loop.stop is None
+        ):
+            return False
+        # It falls with every trip: what counts is the last one.
+        offset = offset.substitute({loop.trip: loop.stop - loop.start - ONE})
+    offset = offset.substitute({s: Poly.of(s) + ONE for s in offset.symbols if _at_least_one(s)})
+    return all(coefficient > 0 or not all(s.launch for s in monomial) for monomial, coefficient in offset.terms)
+
+
+def _at_least_one(symbol: Symbol) -> bool:
+    """The number of tiles of something: a launch without any does not come here."""
+    return symbol.launch and symbol.template.startswith("cdiv(")
