@@ -43,15 +43,33 @@ BARRIER_BLOCK = 128
 MIN_STAGES = 2
 #: What Triton launches with where a call does not say.
 DEFAULT_WARPS, DEFAULT_STAGES = 4, 3
-#: Four producer warps keep 40 registers per thread. Eight consumer warps then get 232: (256·232 + 128·40) <= 65536.
-#: Four consumer warps of 216 come to 128·(216 + 40) = 32768, so two CTAs share an SM if launched with 128 each.
-MANY_REGISTERS, FEW_REGISTERS, PAIRED_MAXNREG = 232, 216, 128
-#: A wgmma of more columns needs over 128 registers by itself: ptxas refuses it under that cap (C7602).
-PAIRED_COLUMNS = 128
+#: Eight consumer warps: 256 threads of 232 registers and 128 of 40 in the producer fit the SM's 65536.
+MANY_REGISTERS = 232
 #: Codes of refusals that no other launch with these dtypes and tiles would escape.
 STRUCTURAL = ("rows", "box", "shared-memory")
 #: Entries of a config that fix what would otherwise be derived.
 OVERRIDES = ("CONSUMERS", "CONSUMER_WARPS", "CONSUMER_REGISTERS")
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How CTAs with one consumer group of four warps share an SM: 128 consumer and 128 producer threads in each."""
+
+    #: CTAs on one SM.
+    ctas: int
+    #: Registers of a consumer thread, and of every thread at launch. The consumers' and what that leaves the producer
+    #: (40, or 24) come to `ctas` equal shares of the register file.
+    consumer_registers: int
+    maxnreg: int
+    #: Widest wgmma that ptxas takes under that cap: half a register per column and thread, and some 26 more (C7602).
+    columns: int
+    #: Accumulators that a consumer thread can hold beside addresses.
+    accumulators: int
+
+
+#: Small tiles keep the tensor cores busy only together: the 64 x 64 x 32 GEMM runs at half its source's speed with two
+#: CTAs on an SM.
+SHARINGS = (Sharing(4, 104, 64, 64, 32), Sharing(2, 216, 128, 128, 128))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +131,19 @@ def _fit(
     stages = min(max(MIN_STAGES, num_stages), deepest)
     if stages < MIN_STAGES:
         return Fallback("shared-memory", f"{MIN_STAGES} stages of {stage} bytes do not fit into {free} bytes")
-    paired = consumers * warps == 4 and registers <= FEW_REGISTERS
-    beside = SM_SHARED_BYTES // 2 - RESERVED_BYTES - epilogue
+    sharing = next((way for way in SHARINGS if consumers * warps == 4 and registers == way.consumer_registers), None)
+    beside = SM_SHARED_BYTES // sharing.ctas - RESERVED_BYTES - epilogue if sharing else 0
+    fitting = SM_SHARED_BYTES // (_ring_bytes(stage, stages) + epilogue + RESERVED_BYTES)
     return RingPlan(
         stages=stages,
         consumers=consumers,
         consumer_warps=warps,
         consumer_registers=registers,
-        maxnreg=PAIRED_MAXNREG if paired else None,
-        resident=2 if paired and _ring_bytes(stage, stages) <= beside else 1,
+        maxnreg=sharing.maxnreg if sharing else None,
+        resident=max(1, min(sharing.ctas, fitting)) if sharing else 1,
         asked=num_stages,
         deepest=deepest,
-        deepest_paired=_depth(stage, beside) if paired else 0,
+        deepest_paired=_depth(stage, beside) if sharing else 0,
         boxes=MappingProxyType({name: box for name, box, _, _ in layouts}),
     )
 
@@ -182,13 +201,24 @@ def _consumer_groups(schedule: Schedule, arguments: Mapping[str, Any], num_warps
     consumers, warps = (1, 4) if num_warps <= 4 else (2, 4) if splits else (1, 8)
     consumers = arguments.get("CONSUMERS", consumers)
     warps = arguments.get("CONSUMER_WARPS", warps)
-    columns = arguments.get(schedule.output[-1]) if schedule.output else None
-    paired = consumers * warps <= 4 and (columns is None or columns <= PAIRED_COLUMNS)
-    registers = arguments.get("CONSUMER_REGISTERS", FEW_REGISTERS if paired else MANY_REGISTERS)
+    registers = arguments.get("CONSUMER_REGISTERS", _registers(schedule, arguments, consumers * warps))
     if rows is not None and (rows % consumers or rows // consumers % WGMMA_ROWS):
         share = f"{schedule.split}={rows} gives each of {consumers} consumer groups"
         raise Fallback("rows", f"{share} no multiple of {WGMMA_ROWS} rows")
     return consumers, warps, registers
+
+
+def _registers(schedule: Schedule, arguments: Mapping[str, Any], warps: int) -> int:
+    """Registers of a consumer thread: as few as its tile allows where CTAs can share an SM, else as many as there are."""
+    output = [arguments.get(name) for name in schedule.output]
+    if warps > 4 or len(output) != 2 or not all(isinstance(side, int) for side in output):
+        return MANY_REGISTERS
+    rows, columns = output
+    held = rows * columns // (warps * 32)
+    return next(
+        (way.consumer_registers for way in SHARINGS if columns <= way.columns and held <= way.accumulators),
+        MANY_REGISTERS,
+    )
 
 
 def _box_refusal(name: str, box: Box, itemsize: int, transposed: bool) -> Fallback | None:

@@ -47,6 +47,29 @@ def test_a_wide_wgmma_is_not_paired():
     assert (found.maxnreg, found.resident) == (None, 1)
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "expected"),
+    [
+        # rows x columns / 128 accumulators a thread, and columns / 2 + 26 registers for one wgmma.
+        (64, 64, (104, 64, 4)),
+        (64, 32, (104, 64, 4)),
+        (128, 64, (216, 128, 2)),
+        (64, 128, (216, 128, 2)),
+        (256, 64, (216, 128, 2)),
+        (256, 128, (232, None, 1)),
+    ],
+)
+def test_the_smaller_the_tile_the_more_ctas_share_an_sm(rows, columns, expected):
+    found = plan(4, 2, BLOCK_M=rows, BLOCK_N=columns, BLOCK_K=32)
+    assert (found.consumer_registers, found.maxnreg, found.resident) == expected
+
+
+def test_shared_memory_limits_how_many_share_an_sm():
+    # 6 stages of 16 KiB and 4 KiB for the epilogue: two fit the SM's 228 KiB, not four.
+    found = plan(4, 6, BLOCK_M=64, BLOCK_N=64, BLOCK_K=64)
+    assert (found.consumer_registers, found.stages, found.resident) == (104, 6, 2)
+
+
 def test_without_a_split_axis_there_is_one_group():
     found = plan(8, 2, schedule=launch.Schedule())
     assert (found.consumers, found.consumer_warps) == (1, 8)
