@@ -210,8 +210,8 @@ def _consumer_groups(schedule: Schedule, arguments: Mapping[str, Any], num_warps
 
 def _registers(schedule: Schedule, arguments: Mapping[str, Any], warps: int) -> int:
     """Registers of a consumer thread: as few as its tile allows where CTAs can share an SM, else as many as there are."""
-    output = [arguments.get(name) for name in schedule.output]
-    if warps > 4 or len(output) != 2 or not all(isinstance(side, int) for side in output):
+    output = [side for side in map(arguments.get, schedule.output) if isinstance(side, int)]
+    if warps > 4 or len(output) != 2:
         return MANY_REGISTERS
     rows, columns = output
     held = rows * columns // (warps * 32)
