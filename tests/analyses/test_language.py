@@ -8,8 +8,10 @@ from tests.analyses.kernels import facts_of
 from tlxify.analyses.language import HANDLERS
 from tlxify.analyses.language.registry import handles
 from tlxify.diagnostics import Decline
+from tlxify.schedules.writing import write_in_scope
 
-BLOCK = "a_ptr + i[:, None] * sm + k[None, :] * sk"
+PLAIN = "i[:, None] * sm + k[None, :] * sk"
+BLOCK = f"a_ptr + {PLAIN}"
 
 
 def test_a_function_has_one_handler():
@@ -107,6 +109,27 @@ def test_a_call_that_cannot_be_followed_is_declined(text, code):
     with pytest.raises(Decline) as refusal:
         facts_of(f"x = {text}")
     assert refusal.value.diagnostic.code == code
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("not pid", "(not pid)"),
+        ("~pid", "(~pid)"),
+        ("pid and M and 3", "(pid and M and 3)"),
+        ("pid or 3", "(pid or 3)"),
+        ("tl.where(x=pid, y=3, condition=pid > 2)", "tl.where(x=pid, y=3, condition=(pid > 2))"),
+        ("min(pid, M - 1)", "min(pid, M - 1)"),
+        ("pid // (tl.cdiv(N, TN) * 2)", "(pid // (2 * tl.cdiv(N, TN)))"),
+        ("(pid & 3) << 2", "((pid & 3) << 2)"),
+        ("pid ** 2 % M", "((pid ** 2) % M)"),
+    ],
+)
+def test_a_scalar_without_a_name_is_written_as_the_source_computes_it(text, written):
+    facts = facts_of(f"x = tl.load(a_ptr + ({text}) * sb + {PLAIN})")
+    scope = facts.loads[0].scope
+    (batch, *_) = facts.accesses[0][1].dimensions
+    assert write_in_scope(batch.coordinate, scope).text == written
 
 
 @pytest.mark.parametrize("keywords", ["input=i, axis=0", "axis=0, input=i"])

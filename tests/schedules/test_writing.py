@@ -133,6 +133,8 @@ def test_the_text_has_the_value_of_the_polynomial(poly, first, second, at):
         (m * stride - two, "M * sm - 2"),
         (Poly.of(SCALE), "(M // TM)"),
         (Poly.of(Symbol("cdiv(M, TM)", launch=True)), "triton.cdiv(M, TM)"),
+        (Poly.of(Symbol("(M and 3)", launch=True)), None),
+        (Poly.of(Symbol("(not M)", launch=True)), None),
         (pid, None),
         (sum_of([m, trip]), None),
         (Poly.of(Symbol("tl.exp(M)", launch=True)), None),

@@ -114,12 +114,12 @@ class Arithmetic:
             return Value(poly=None if operand.poly is None else -operand.poly, literal=-operand.literal)
         return self.binary(ast.Sub(), number(0), operand)
 
-    def pointwise(self, *operands: Value, name: str = "") -> Value:
-        """Any function applied position by position."""
+    def pointwise(self, *operands: Value, template: str) -> Value:
+        """Any function applied position by position. `template` is how it is written, with `{}` for each operand."""
         axes = self.axes.broadcast(*(operand.axes for operand in operands))
         loads = frozenset[int]().union(*(operand.loads for operand in operands))
         if not axes:
-            return pure(f"{name}({', '.join('{}' for _ in operands)})", *operands)
+            return pure(template, *operands)
         return Value(axes=axes, loads=loads)
 
 

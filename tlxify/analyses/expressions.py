@@ -32,9 +32,9 @@ def evaluate(run: Interpreter, node: ast.expr) -> Value:
         case ast.UnaryOp(op=op, operand=operand):
             return _unary(run, op, evaluate(run, operand), Span.of(node))
         case ast.BoolOp(op=both, values=values):
-            return run.arithmetic.pointwise(
-                *(evaluate(run, value) for value in values), name=type(both).__name__.lower()
-            )
+            word = " and " if isinstance(both, ast.And) else " or "
+            operands = [evaluate(run, value) for value in values]
+            return run.arithmetic.pointwise(*operands, template=f"({word.join('{}' for _ in operands)})")
         case ast.Compare(left=left, ops=[comparison], comparators=[right]):
             return _compare(run, comparison, evaluate(run, left), evaluate(run, right), Span.of(node))
         case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -70,9 +70,8 @@ def _unary(run: Interpreter, op: ast.unaryop, operand: Value, span: Span) -> Val
         case ast.Not() if operand.literal is not MISSING:
             return literal(not operand.literal)
         case _:
-            return run.arithmetic.pointwise(
-                run.events.used(operand, span), name="not" if isinstance(op, ast.Not) else "~"
-            )
+            template = "(not {})" if isinstance(op, ast.Not) else "(~{})"
+            return run.arithmetic.pointwise(run.events.used(operand, span), template=template)
 
 
 def _name(run: Interpreter, node: ast.Name) -> Value:

@@ -148,11 +148,15 @@ def _fixed(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str, set[st
     return poly.text(texts), used
 
 
+#: What plain Python does not know, or does not do as Triton does.
+_ON_DEVICE = re.compile(r"\btl\.|\.to\(|@|\b(and|or|not)\b")
+
+
 def write_for_guard(poly: Poly) -> str | None:
     """`poly` over parameters, as plain Python; None if it is not known at the launch."""
     if not poly.launch:
         return None
     texts: Mapping[Symbol, str] = {s: re.sub(r"\bcdiv\(", "triton.cdiv(", s.name) for s in poly.symbols}
-    if any("tl." in text or ".to(" in text or "@" in text for text in texts.values()):
+    if any(_ON_DEVICE.search(text) for text in texts.values()):
         return None
     return poly.text(texts)

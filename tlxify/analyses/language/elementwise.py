@@ -36,7 +36,8 @@ def pointwise(run: Interpreter, call: Call, name: str) -> Value:
     known = [value.literal for value in values if value.literal is not MISSING and isinstance(value.literal, int)]
     if pick is not None and len(values) == len(known) == 2:
         return number(int(pick(known)))
-    return run.arithmetic.pointwise(*values, name=name)
+    written = ", ".join([*("{}" for _ in call.positional), *(f"{keyword}={{}}" for keyword in call.keywords)])
+    return run.arithmetic.pointwise(*values, template=f"{name}({written})")
 
 
 @handles("cast")

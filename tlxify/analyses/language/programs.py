@@ -31,7 +31,7 @@ def cdiv(run: Interpreter, call: Call) -> Value:
     """The quotient rounded up: a number where both sides are, else a pure function of them."""
     left, right = run.expression(call.need(0, "x")), run.expression(call.need(1, "div"))
     if not left.scalar or not right.scalar:
-        return run.arithmetic.pointwise(left, right, name="cdiv")
+        return run.arithmetic.pointwise(left, right, template="cdiv({}, {})")
     dividend, divisor = (value.poly.constant if value.poly is not None else None for value in (left, right))
     if dividend is not None and divisor:
         return number(-(-dividend // divisor))
