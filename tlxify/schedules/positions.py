@@ -1,8 +1,8 @@
 """Whether a tile can begin before the tensor: there the TMA reads zeros, and the source whatever lies in memory.
 
-Past the end both agree, for the extent is the bound of the source's own mask. Before the beginning no upper bound helps,
-so an offset must be a sum of what is never negative. Program ids, loaded values and what is computed from them are taken
-as positions; constants and parameters that are subtracted are not.
+Past the end both agree, for the extent is the bound of the source's own mask. Before the beginning no upper bound
+helps, so an offset must be a sum of what is never negative. Program ids, loaded values and what is computed from them
+are taken as positions; constants and parameters that are subtracted are not.
 """
 
 from __future__ import annotations
