@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..facts import LoopFact
 from ..poly import Poly
@@ -96,7 +97,7 @@ class Events:
         for item, length in zip(self._lists(), mark, strict=True):
             del item[length:]
 
-    def _lists(self) -> tuple[list[object], ...]:
+    def _lists(self) -> tuple[list[Any], ...]:
         return (
             self.loads,
             self.stores,
@@ -106,4 +107,4 @@ class Events:
             self.num_programs,
             self.returns,
             self.effects,
-        )  # type: ignore[return-value]
+        )
