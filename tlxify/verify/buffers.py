@@ -128,7 +128,9 @@ def _memory(
         raise Inapplicable(f"{spec.name} would have a negative stride")
     last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) if all(shape) else 0
     start = MARGIN + (1 if case.layout(spec.name) == "odd" else 0)
-    if under is not None and under.dtype == kind and start + last < under.size:
+    if under is not None:
+        if under.dtype != kind or start + last >= under.size:
+            raise Inapplicable(f"{spec.name} does not fit into the memory that it should overlap")
         owner = under
     else:
         owner = np.zeros(start + last + 1 + MARGIN, kind)
