@@ -39,9 +39,10 @@ def cut(kernel: Kernel) -> Slice:
     """The slice around a kernel. Raises Decline TLX105 or TLX107 for a name that it cannot bring along."""
     module = kernel.module
     helpers, constants, imports = _needed(kernel)
-    tl = next((local for local, name in module.names.aliases.items() if name == "triton.language"), "tl")
+    called = {name: local for local, name in reversed(module.names.aliases.items())}
+    tl = called.get("triton.language") or f"{called.get('triton', 'triton')}.language"
     lines = {_import_line(local, module.names.aliases[local]) for local in imports}
-    lines |= {"import triton", f"import triton.language as {tl}"}
+    lines |= {"import triton", f"import triton.language as {tl}" if "." not in tl else "import triton.language"}
     in_order = sorted((module.helpers[name] for name in helpers), key=lambda helper: helper.node.lineno)
     return Slice(
         imports=tuple(sorted(lines)),

@@ -129,7 +129,7 @@ def _attribute(run: Interpreter, node: ast.Attribute) -> Value:
         root = root.value
     if isinstance(root, ast.Name) and root.id not in run.scope:
         canonical = run.module.names.canonical(node)
-        if canonical is None or canonical == ast.unparse(node):
+        if canonical is None or root.id not in run.module.names.aliases:
             raise Decline("TLX107", Span.of(node), name=ast.unparse(node))
         return Value(reference=canonical)
     value = evaluate(run, node.value)
