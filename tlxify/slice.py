@@ -39,7 +39,7 @@ def cut(kernel: Kernel) -> Slice:
     """The slice around a kernel. Raises Decline TLX105 or TLX107 for a name that it cannot bring along."""
     module = kernel.module
     helpers, constants, imports = _needed(kernel)
-    called = {name: local for local, name in reversed(module.names.aliases.items())}
+    called = {name: local for local, name in reversed(list(module.names.aliases.items()))}
     tl = called.get("triton.language") or f"{called.get('triton', 'triton')}.language"
     lines = {_import_line(local, module.names.aliases[local]) for local in imports}
     lines |= {"import triton", f"import triton.language as {tl}" if "." not in tl else "import triton.language"}
