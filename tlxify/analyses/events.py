@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..facts import LoopFact
@@ -92,6 +92,7 @@ class Events:
     def move(self, outside: Callable[[Span], bool], span: Span) -> None:
         """Says of what was noted about places outside of the user's file that it is at `span`."""
         self.other_uses.update((key, span) for key, place in self.other_uses.items() if outside(place))
+        self.loops[:] = [replace(fact, span=span) if outside(fact.span) else fact for fact in self.loops]
         self.casts.update((key, span) for key, place in self.casts.items() if outside(place))
 
     def mark(self) -> tuple[int, ...]:

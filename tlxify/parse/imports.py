@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from ..diagnostics import Decline
-from ..model import Alias, Meaning, Module, Unresolved
+from ..model import Alias, Helper, Meaning, Module, Unresolved
 from ..reach import names_used
 from ..source import SourceFile
 from .bindings import Binding, Import
@@ -34,10 +34,14 @@ class SourceTree:
         while (self.root / "__init__.py").is_file() and self.root != self.root.parent:
             self.root = self.root.parent
         self._files: dict[Path, Parsed] = {}
+        self._followed: set[int] = set()
 
     def user_module(self, source: SourceFile) -> Module:
         """The module of the user's file, whose text is given. Raises Decline TLX101."""
-        return self._parse(self.path, source).module
+        module = self._parse(self.path, source).module
+        for helper in module.helpers.values():
+            self._follow(helper)
+        return module
 
     def _module(self, path: Path) -> Parsed | None:
         """The module in a file of the tree; None if that cannot be read."""
@@ -50,15 +54,24 @@ class SourceTree:
 
     def _parse(self, path: Path, source: SourceFile) -> Parsed:
         known = parse_alone(source, lambda statement: self._importable(path, statement))
-        # Before its imports are followed: modules may import each other.
         self._files[path] = known
-        for helper in known.module.helpers.values():
-            for chain in names_used(helper.node):
-                if known.module.meaning(chain) is None:
-                    self._follow(path, known, chain)
         return known
 
-    def _follow(self, path: Path, known: Parsed, chain: str) -> None:
+    def _follow(self, helper: Helper) -> None:
+        """Notes what the names mean that a jit function reads, and so on for the helpers among them."""
+        if id(helper.node) in self._followed:
+            return
+        self._followed.add(id(helper.node))
+        path = Path(os.path.abspath(helper.module.source.path))
+        known = self._files[path]
+        for chain in names_used(helper.node):
+            if (there := known.module.meaning(chain)) is None:
+                self._note(path, known, chain)
+                there = known.module.meaning(chain)
+            if there is not None and isinstance(there[1], Helper):
+                self._follow(there[1])
+
+    def _note(self, path: Path, known: Parsed, chain: str) -> None:
         """Notes what a chain means that begins with an imported or computed name."""
         prefix, meaning = self._chain(path, known, chain, HOPS)
         if isinstance(meaning, Alias):
