@@ -29,7 +29,7 @@ import triton.language as L
 from ..numbers import TWICE_SQRT as SLOPE
 from .logistic import logistic
 
-CUBIC: L.constexpr = 0.044715
+CUBIC = L.constexpr(0.044715)
 
 if os.environ.get("EXAMPLE_FAST", "0") == "1":
     @triton.jit
@@ -83,7 +83,7 @@ def test_the_sidecar_needs_nothing_of_the_package(package):
     for line in (
         "TWICE_SQRT = tl.constexpr(1.595769122)",
         "SLOPE = TWICE_SQRT",
-        "CUBIC: L.constexpr = 0.044715",
+        "CUBIC = L.constexpr(0.044715)",
         "    return x * logistic(SLOPE * (x + CUBIC * x * x * x))",
         "activate = gelu",
         "g.program_id = program_id",
@@ -176,8 +176,8 @@ def test_a_constant_of_another_value_under_the_same_name_is_declined(package):
     assert refusal(package / "linear.py").code == "TLX107"  # it is nowhere
     for value, word in ((2, "converted"), (3, "declined")):
         text = FILES["nn/activations"].replace("return x * l", "return BLOCK * x * l")
-        write(package, {"nn/activations": text.replace("CUBIC:", "BLOCK: L.constexpr = 2\nCUBIC:")})
-        text = FILES["linear"].replace("@triton.autotune", f"BLOCK: tl.constexpr = {value}\n\n\n@triton.autotune")
+        write(package, {"nn/activations": text.replace("CUBIC =", "BLOCK = L.constexpr(2)\nCUBIC =")})
+        text = FILES["linear"].replace("@triton.autotune", f"BLOCK = tl.constexpr({value})\n\n\n@triton.autotune")
         write(package, {"linear": text.replace("activate(acc)", "activate(acc) * BLOCK")})
         assert converted(package / "linear.py").kernels[0].verdict_word == word
 
