@@ -123,6 +123,43 @@ def test_a_choice_by_an_environment_variable_is_made_as_if_it_were_unset(tree, t
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "if os.environ.get('F') == '1':\n    f = tl.exp\nelse:\n    f = tl.exp2\n",
+        "if os.environ.get('F') == '1':\n    from pkg.ops import exp as f\nelse:\n    from pkg.ops import log2 as f\n",
+        "if os.getenv('F') == '1':\n    from triton.language import exp as f\nelse:\n    from pkg import exp as f\n",
+        "try:\n    from pkg.ops import exp as f\nexcept ImportError:\n    f = tl.exp2\n",
+    ],
+)
+def test_a_choice_among_functions_of_tritons_is_left_open_for_the_launcher_would_not_notice(tree, text):
+    found = tree("from pkg.choice import f", "f", {"pkg/choice": HEAD + text})
+    assert found == Unresolved("which function of Triton it is, the program chooses when it runs")
+    assert tree(text, "f") == found
+
+
+def test_only_what_type_checkers_see_is_no_choice(tree):
+    text = "if TYPE_CHECKING:\n    from pkg.ops import scale as f\nelse:\n    f = tl.exp\n"
+    assert tree(text, "f") == Alias("triton.language.exp")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "try:\n    import triton.language as t\nexcept ImportError:\n    t = None\n",
+        "try:\n    import triton.language as t\nexcept ImportError:\n    from pkg.ops import nothing as t\n",
+        "try:\n    from pkg import ops\n    import triton.language as t\nexcept ImportError:\n    t = None\n",
+    ],
+)
+def test_what_stands_in_for_a_missing_triton_is_no_choice(tree, text):
+    assert tree(f"{text}f = t.exp\n", "f") == Alias("triton.language.exp")
+
+
+def test_a_kernel_in_an_arm_that_does_not_hold_is_still_seen(tree):
+    text = "if os.environ.get('F') == '1':\n    from pkg.ops import scale\n"
+    assert isinstance(tree(text, "scale"), Helper)
+
+
+@pytest.mark.parametrize(
     "test",
     [
         "torch.cuda.is_available()",

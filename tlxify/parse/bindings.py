@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 _FAILED_IMPORTS = frozenset(("ImportError", "ModuleNotFoundError"))
 _MISSING = object()
+#: Packages whose names are known; their files are never read.
+EXTERNAL = ("triton", "tlx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Binding:
     what: ast.FunctionDef | ast.expr | Import | None
     #: Whether the statement is reached whenever the module is imported.
     certain: bool
+    #: Whether another run of the program may bind the name in another way.
+    chosen: bool
 
 
 #: Whether an import statement finds its module.
@@ -42,72 +46,84 @@ Importable = Callable[[ast.Import | ast.ImportFrom], bool]
 
 def bindings(tree: ast.Module, importable: Importable) -> Iterator[Binding]:
     """The bindings of global names in source order. An arm that does not hold binds only what nothing else does."""
-    dead: list[ast.stmt] = []
+    others: list[ast.stmt] = []
+    held = list(_reached(tree.body, importable, others, True))
+    # Arms inside of these are added to the list while it is walked.
+    left_out = [statement for statement, _ in _reached(others, importable, others, False)]
+    elsewhere = {name for statement in left_out for name, what in _bound(statement) if _means_something(what)}
     names = set()
-    for statement, certain in _reached(tree.body, importable, dead, True):
+    for statement, certain in held:
         for name, what in _bound(statement):
             names.add(name)
-            yield Binding(name, statement, what, certain)
-    # Arms inside of these are added to the list while it is walked.
-    for statement, _ in _reached(dead, importable, dead, False):
+            yield Binding(name, statement, what, certain, name in elsewhere)
+    for statement in left_out:
         for name, what in _bound(statement):
             if name not in names:
-                yield Binding(name, statement, what, False)
+                yield Binding(name, statement, what, False, True)
 
 
 def _reached(
-    body: Iterable[ast.stmt], importable: Importable, dead: list[ast.stmt], certain: bool
+    body: Iterable[ast.stmt], importable: Importable, others: list[ast.stmt], certain: bool
 ) -> Iterator[tuple[ast.stmt, bool]]:
     """The simple statements and definitions that run at import, each with whether it surely does.
 
-    Arms that do not hold go to `dead`.
+    What may run in place of them goes to `others`.
     """
     for statement in body:
         match statement:
             case ast.If(test=test, body=first, orelse=second):
-                known = settled(test)
-                if known is None:
-                    yield from _reached([*first, *second], importable, dead, False)
+                if (known := settled(test)) is not None:
+                    yield from _reached(first if known else second, importable, others, certain)
+                elif (known := unset(test)) is not None:
+                    others += second if known else first
+                    yield from _reached(first if known else second, importable, others, certain)
                 else:
-                    dead += second if known else first
-                    yield from _reached(first if known else second, importable, dead, certain)
+                    yield from _reached([*first, *second], importable, others, False)
             case ast.Try(body=first, handlers=handlers, orelse=second, finalbody=last):
+                caught = [inner for handler in handlers for inner in handler.body]
                 if _guards_imports(statement) and _imports_all(first, importable):
-                    yield from _reached([*first, *second], importable, dead, certain)
+                    # Without Triton no kernel runs at all: what stands in for it is no other meaning.
+                    others += [] if _imports_all(first, of_triton) else caught
+                    yield from _reached([*first, *second], importable, others, certain)
                 else:
-                    caught = [inner for handler in handlers for inner in handler.body]
-                    yield from _reached([*first, *caught, *second], importable, dead, certain and not handlers)
-                yield from _reached(last, importable, dead, certain)
+                    yield from _reached([*first, *caught, *second], importable, others, certain and not handlers)
+                yield from _reached(last, importable, others, certain)
             case ast.With(body=inner):
-                yield from _reached(inner, importable, dead, False)
+                yield from _reached(inner, importable, others, False)
             case _:
                 yield statement, certain
 
 
 def settled(test: ast.expr) -> bool | None:
-    """The truth of a test where reading tells it."""
+    """The truth of a test that is the same in every run."""
     match test:
         case ast.Constant(value=value):
             return bool(value)
         case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
             return False
-        case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=right)]):
-            unset = _unset(left)
-            if unset is _MISSING:
-                return None
-            match op:
-                case ast.Eq():
-                    return bool(unset == right)
-                case ast.NotEq():
-                    return bool(unset != right)
-                case ast.Is() if right is None:
-                    return unset is None
-                case ast.IsNot() if right is None:
-                    return unset is not None
     return None
 
 
-def _unset(node: ast.expr) -> object:
+def unset(test: ast.expr) -> bool | None:
+    """The truth of a comparison with an environment variable where that is not set."""
+    match test:
+        case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=right)]):
+            value = _asked(left)
+            if value is _MISSING:
+                return None
+            match op:
+                case ast.Eq():
+                    return bool(value == right)
+                case ast.NotEq():
+                    return bool(value != right)
+                case ast.Is() if right is None:
+                    return value is None
+                case ast.IsNot() if right is None:
+                    return value is not None
+    return None
+
+
+def _asked(node: ast.expr) -> object:
     """What asking for an environment variable gives where it is not set."""
     match node:
         case ast.Call(func=ast.Attribute() as function, args=[ast.Constant(value=str())], keywords=[]):
@@ -133,6 +149,20 @@ def _guards_imports(statement: ast.Try) -> bool:
 
 def _imports_all(body: list[ast.stmt], importable: Importable) -> bool:
     return all(isinstance(s, ast.Import | ast.ImportFrom) and importable(s) for s in body)
+
+
+def of_triton(statement: ast.Import | ast.ImportFrom) -> bool:
+    """Whether an import statement is of Triton's modules alone."""
+    if isinstance(statement, ast.Import):
+        modules = [alias.name for alias in statement.names]
+    else:
+        modules = [statement.module or ""] if statement.level == 0 else [""]
+    return all(module.partition(".")[0] in EXTERNAL for module in modules)
+
+
+def _means_something(what: ast.FunctionDef | ast.expr | Import | None) -> bool:
+    """Whether a kernel could read it: `tl = None`, where Triton is missing, is not meant to be used."""
+    return what is not None and not (isinstance(what, ast.Constant) and what.value is None)
 
 
 def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.FunctionDef | ast.expr | Import | None]]:

@@ -14,12 +14,11 @@ from ..diagnostics import Decline
 from ..model import Alias, Helper, Meaning, Module, Unresolved
 from ..reach import names_used
 from ..source import SourceFile
-from .bindings import Binding, Import
-from .module import SEVERAL, Parsed, is_jit, literal_value, parse_alone
+from .bindings import EXTERNAL, Binding, Import, of_triton
+from .module import CHOSEN, SEVERAL, Parsed, is_jit, literal_value, parse_alone
 
 #: How many modules a name may be passed on through.
 HOPS = 8
-_EXTERNAL = ("triton", "tlx")
 
 #: What a name leads to on the way: something of a kernel's, or a module (its file, or a folder without `__init__.py`).
 Found = Meaning | Path
@@ -35,6 +34,8 @@ class SourceTree:
             self.root = self.root.parent
         self._files: dict[Path, Parsed] = {}
         self._followed: set[int] = set()
+        #: What star imports bring in, by module and name. Modules may import each other in many ways.
+        self._starred: dict[tuple[Path, str], Found | None] = {}
 
     def user_module(self, source: SourceFile) -> Module:
         """The module of the user's file, whose text is given. Raises Decline TLX101."""
@@ -106,12 +107,15 @@ class SourceTree:
         """What a global name of a module means; None if the module does not bind it."""
         if hops == 0:
             return Unresolved(f"it is passed on through more than {HOPS} modules")
-        if (found := known.module.meaning(name)) is not None:
-            return found[1]
+        if (own := known.module.meaning(name)) is not None:
+            return own[1]
         bound = known.bound.get(name, [])
         if not bound:
             return self._from_stars(path, known, name, hops)
-        return Unresolved(SEVERAL) if len(bound) > 1 else self._bound(path, known, bound[0], hops)
+        if len(bound) > 1:
+            return Unresolved(SEVERAL)
+        found = self._bound(path, known, bound[0], hops)
+        return Unresolved(CHOSEN) if bound[0].chosen and isinstance(found, Alias | Path) else found
 
     def _bound(self, path: Path, known: Parsed, binding: Binding, hops: int) -> Found | None:
         match binding.what:
@@ -129,7 +133,7 @@ class SourceTree:
 
     def _imported(self, path: Path, module: str, level: int, leaf: str | None, hops: int) -> Found:
         written = "." * level + module
-        if level == 0 and module.split(".")[0] in _EXTERNAL:
+        if level == 0 and module.split(".")[0] in EXTERNAL:
             return Alias(module if leaf is None else f"{module}.{leaf}")
         place = self._source(path, module, level)
         if place is None:
@@ -141,21 +145,26 @@ class SourceTree:
 
     def _from_stars(self, path: Path, known: Parsed, name: str, hops: int) -> Found | None:
         """The same for a name that may come in through `from module import *`."""
+        if name.startswith("_") or (path, name) in self._starred:
+            return self._starred.get((path, name))
+        self._starred[path, name] = None
         found = []
         for statement in known.module.tree.body:
             match statement:
                 case ast.ImportFrom(module=module, level=level, names=[ast.alias(name="*")]):
                     place = self._source(path, module or "", level)
-                    one = self._attribute(place, name, hops - 1) if place is not None and _public(name) else None
+                    one = self._attribute(place, name, hops - 1) if place is not None else None
                     if one is not None:
                         found.append(one)
-        if len(found) > 1:
-            return Unresolved(SEVERAL)
-        return found[0] if found else None
+        result = Unresolved(SEVERAL) if len(found) > 1 else found[0] if found else None
+        self._starred[path, name] = result
+        return result
 
     # ---- files
 
     def _importable(self, path: Path, statement: ast.Import | ast.ImportFrom) -> bool:
+        if of_triton(statement):
+            return True
         if isinstance(statement, ast.Import):
             return all(self._source(path, alias.name, 0) is not None for alias in statement.names)
         return self._source(path, statement.module or "", statement.level) is not None
@@ -180,7 +189,3 @@ class SourceTree:
 
     def _named(self, place: Path) -> str:
         return f"`{place.relative_to(self.root).as_posix()}`"
-
-
-def _public(name: str) -> bool:
-    return not name.startswith("_")

@@ -17,6 +17,8 @@ from .names import JIT, canonical, collect_names
 
 #: Why a name that several statements bind has no meaning.
 SEVERAL = "it is defined in several ways"
+#: The launcher notices another helper or constant by its text; functions of Triton's are no part of that.
+CHOSEN = "which function of Triton it is, the program chooses when it runs"
 
 
 def parse_module(source: SourceFile) -> Module:
@@ -56,6 +58,9 @@ def parse_alone(source: SourceFile, importable: Importable) -> Parsed:
     helpers: dict[str, Helper] = {}
     imported: dict[str, Meaning] = {}
     module = Module(source, names, helpers, constants, spans, tree, imported)
+    for name in [name for name, found in bound.items() if found[0].chosen and name in aliases]:
+        del aliases[name]
+        imported[name] = Unresolved(CHOSEN)
     for name, found in bound.items():
         functions = [one.what for one in found if isinstance(one.what, ast.FunctionDef) and is_jit(one.what, names)]
         if functions:
