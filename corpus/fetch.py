@@ -2,7 +2,8 @@
 
     python corpus/fetch.py
 
-Only the named source files are unpacked. Nothing of a package is installed, imported or run.
+The Python sources of a package are unpacked, for kernels use helpers of other files. Nothing is installed, imported or
+run.
 """
 
 from __future__ import annotations
@@ -42,14 +43,16 @@ def fetch(package: str, version: str) -> Path:
 
 
 def main() -> None:
-    """Fetches and unpacks every pinned file."""
-    for entry in pinned():
-        target = location(entry)
-        if not target.exists():
-            with zipfile.ZipFile(fetch(entry["package"], entry["version"])) as wheel:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(wheel.read(entry["path"]))
-            print(f"fetched {entry['package']} {entry['version']}: {entry['path']}")
+    """Fetches and unpacks every pinned package."""
+    for package, version in dict.fromkeys((entry["package"], entry["version"]) for entry in pinned()):
+        folder = STORE / f"{package}-{version}"
+        # Written last: what was unpacked only in part is unpacked again.
+        stamp = folder / ".unpacked"
+        if not stamp.exists():
+            with zipfile.ZipFile(fetch(package, version)) as wheel:
+                wheel.extractall(folder, [name for name in wheel.namelist() if name.endswith(".py")])
+            stamp.touch()
+            print(f"fetched {package} {version}")
 
 
 if __name__ == "__main__":

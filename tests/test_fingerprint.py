@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 
@@ -140,6 +141,104 @@ def test_the_launcher_computes_the_same(file, monkeypatch):
     spec.loader.exec_module(module)
     assert parts(read(file)) == set(parts_of(module.kernel))
     assert fingerprint(read(file)) == fingerprint_of(module.kernel)
+
+
+PACKAGE = {
+    "__init__": "from .ops import scale as times\nfrom .ops import *\n",
+    "ops": """
+import os
+import triton
+import triton.language as tl
+from . import sizes as s
+
+exp = tl.exp
+FACTOR = tl.constexpr(1.5)
+
+if os.environ.get("FINGERPRINTED_FAST", "0") == "1":
+    @triton.jit
+    def scale(x): return x
+else:
+    @triton.jit
+    def scale(x):
+        return exp(x) * FACTOR + s.WIDTH.value
+
+@triton.jit
+def unused(x):
+    return x * s.DEPTH
+""",
+    "sizes": """
+import triton
+import triton.language as tl
+WIDTH = tl.constexpr(8)
+DEPTH = tl.constexpr(9)
+
+@triton.jit
+def half(x, by: tl.constexpr = DEPTH):
+    from_here = x
+    return from_here / by
+""",
+    "kernels": """
+import triton
+import triton.language as tl
+import fingerprinted_package.sizes
+import fingerprinted_package.ops as o
+from fingerprinted_package import times, FACTOR as F
+from .ops import exp as e
+
+@triton.jit
+def kernel(x_ptr, n, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    x = times(x) + o.scale(e(x)) * o.FACTOR + F
+    x = o.s.half(x) + fingerprinted_package.sizes.WIDTH
+    tl.store(x_ptr + tl.arange(0, BLOCK), o.exp(x))
+""",
+}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    for name, text in PACKAGE.items():
+        path = tmp_path / "fingerprinted_package" / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv("FINGERPRINTED_FAST", raising=False)
+    yield tmp_path / "fingerprinted_package"
+    for name in [name for name in sys.modules if name.partition(".")[0] == "fingerprinted_package"]:
+        del sys.modules[name]
+
+
+@pytest.mark.triton
+def test_the_launcher_computes_the_same_across_files(package):
+    from tlx.launch.fingerprint import fingerprint_of, parts_of
+
+    found = parts(read(package / "kernels.py"))
+    names = {name for name, _ in found}
+    assert names == {
+        *("kernel", "times", "o.scale", "o.FACTOR", "F", "o.s.half", "fingerprinted_package.sizes.WIDTH"),
+        *("FACTOR", "s.WIDTH", "DEPTH"),
+    }
+    module = importlib.import_module("fingerprinted_package.kernels")
+    assert found == set(parts_of(module.kernel))
+    assert fingerprint(read(package / "kernels.py")) == fingerprint_of(module.kernel)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "changes"),
+    [
+        ("ops", "exp(x) * FACTOR", "FACTOR * exp(x)", True),
+        ("ops", "constexpr(1.5)", "constexpr(2.5)", True),
+        ("ops", "def scale(x): return x\n", "def scale(x): return -x\n", False),
+        ("ops", "return x * s.DEPTH", "return x", False),
+        ("sizes", "WIDTH = tl.constexpr(8)", "WIDTH = tl.constexpr(16)", True),
+        ("sizes", "DEPTH = tl.constexpr(9)", "DEPTH = tl.constexpr(10)", True),
+    ],
+)
+def test_what_changes_it_in_another_file(package, name, old, new, changes):
+    before = fingerprint(read(package / "kernels.py"))
+    assert old in PACKAGE[name]
+    (package / f"{name}.py").write_text(PACKAGE[name].replace(old, new))
+    assert (fingerprint(read(package / "kernels.py")) != before) == changes
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ NOUNS = frozenset(
     f"tlxify.{name}"
     for name in (
         *("source", "contract", "model", "facts", "plan", "poly", "verdict"),
-        *("conversion", "outcome", "diagnostics", "catalogue", "suppress", "slice", "fingerprint"),
+        *("conversion", "outcome", "diagnostics", "catalogue", "suppress", "slice", "fingerprint", "reach"),
     )
 )
 

@@ -1,8 +1,9 @@
 """The hash of a source kernel, from text: what the launcher compares with the live kernel to notice a stale conversion.
 
 The rule is the launcher's (`tlx.launch.fingerprint`, written there in full): the parts of a kernel are its own function
-text, that of every jit helper it names, directly or through others, and `repr` of every literal constant they name; the
-SHA-256 of `name newline text newline`, sorted; 16 digits of it. A test holds both implementations to the same answer.
+text, that of every jit helper it names, directly or through others, also in other files, and `repr` of every literal
+constant they name; the SHA-256 of `name newline text newline`, sorted; 16 digits of it. A test holds both
+implementations to the same answer.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import hashlib
 import textwrap
 from collections.abc import Iterable
 
-from .model import Kernel, Module
+from .model import Constant, Helper, Kernel, Module
+from .reach import reach
 
 _DIGITS = 16
 
@@ -29,21 +31,14 @@ def digest(found: Iterable[tuple[str, str]]) -> str:
 
 
 def parts(kernel: Kernel) -> set[tuple[str, str]]:
-    """The (name, text) pairs of a kernel: itself, its helpers and its constants."""
-    module = kernel.module
-    found: set[tuple[str, str]] = set()
-    pending, seen = [(kernel.name, kernel.node)], set[str]()
-    while pending:
-        name, node = pending.pop()
-        found.add((name, function_text(module, node)))
-        if name in seen:
-            continue
-        seen.add(name)
-        for used in names_used(node):
-            if used in module.helpers:
-                pending.append((used, module.helpers[used].node))
-            elif used in module.constants:
-                found.add((used, repr(module.constants[used])))
+    """The (name, text) pairs of a kernel: itself, its helpers and its constants, by the names they are used under."""
+    found = {(kernel.name, function_text(kernel.module, kernel.node))}
+    for use in reach(kernel):
+        match use.meaning:
+            case Helper(node=node, module=module):
+                found.add((use.name, function_text(module, node)))
+            case Constant(value=value):
+                found.add((use.name, repr(value)))
     return found
 
 
@@ -52,12 +47,3 @@ def function_text(module: Module, node: ast.FunctionDef) -> str:
     lines = module.source.lines()[node.lineno - 1 : node.end_lineno]
     body = textwrap.dedent("\n".join(line.rstrip("\r\n") for line in lines))
     return "\n".join(line.rstrip() for line in body.splitlines() if line.strip())
-
-
-def names_used(node: ast.FunctionDef) -> list[str]:
-    """Global names that a function reads: loaded in its signature or body and never bound in it."""
-    inner = [*node.body, node.args, *([node.returns] if node.returns else [])]
-    every = [n for part in inner for n in ast.walk(part)]
-    bound = {n.arg for n in every if isinstance(n, ast.arg)}
-    bound |= {n.id for n in every if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    return sorted({n.id for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} - bound)

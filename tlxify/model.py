@@ -69,8 +69,40 @@ def walk(nodes: tuple[Node, ...]) -> Iterator[Node]:
 class Helper:
     """A jit function that a kernel calls."""
 
+    #: The name that it is defined under; it may be imported under another.
     name: str
     node: ast.FunctionDef = field(repr=False, compare=False)
+    #: Where its own names mean something.
+    module: Module = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A global name bound once to a literal or `tl.constexpr(literal)`."""
+
+    #: The name that it is defined under.
+    name: str
+    value: object
+    #: The statement that binds it, in its module.
+    span: Span
+    module: Module = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Another name of something of Triton's."""
+
+    canonical: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A name whose meaning cannot be told without running the program, and why."""
+
+    why: str
+
+
+Meaning = Helper | Constant | Alias | Unresolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +128,11 @@ class Names:
             node = node.value
         if not isinstance(node, ast.Name):
             return None
-        return ".".join([self.aliases.get(node.id, node.id), *reversed(parts)])
+        written = [node.id, *reversed(parts)]
+        for length in range(len(written), 0, -1):
+            if (known := self.aliases.get(".".join(written[:length]))) is not None:
+                return ".".join([known, *written[length:]])
+        return ".".join(written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +148,27 @@ class Module:
     #: The statement that binds each constant.
     constant_spans: Mapping[str, Span]
     tree: ast.Module = field(repr=False, compare=False)
+    #: What the jit functions read through imports, by the chain that leaves modules behind: `exp`, `ops.exp`. Own names
+    #: that are defined in several ways are here as well, unresolved.
+    imported: Mapping[str, Meaning] = field(default_factory=dict, repr=False, compare=False)
+
+    def meaning(self, chain: str) -> tuple[str, Meaning] | None:
+        """What a dotted chain means and how much of it says so: of `ops.SCALE.value` that is `ops.SCALE`.
+
+        None for a name that the module does not bind, a builtin for example.
+        """
+        parts = chain.split(".")
+        for length in range(len(parts), 0, -1):
+            if (found := self.imported.get(prefix := ".".join(parts[:length]))) is not None:
+                return prefix, found
+        head = parts[0]
+        if head in self.helpers:
+            return head, self.helpers[head]
+        if head in self.constants:
+            return head, Constant(head, self.constants[head], self.constant_spans[head], self)
+        if head in self.names.aliases:
+            return head, Alias(self.names.aliases[head])
+        return None
 
 
 @dataclass(frozen=True, slots=True)

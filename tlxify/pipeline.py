@@ -14,11 +14,12 @@ from .diagnostics import Decline, Diagnostic
 from .facts import Facts
 from .fingerprint import fingerprint
 from .layout import line_length
-from .model import Kernel, Module
+from .model import Constant, Helper, Kernel, Module
 from .outcome import FileConversion, KernelOutcome, VerdictWord
 from .parse.kernels import find_kernels
 from .parse.module import parse_module
 from .plan import Plan
+from .reach import reach
 from .rewrites import blocks
 from .rolemap import role_lines
 from .schedules import cooperative
@@ -61,10 +62,12 @@ def convert(
     source = _written_by_user(source)
     module = parse_module(source)
     width = line_length(Path(source.path))
-    results = [
-        _convert_one(kernel, target, width, persistent=SCHEDULES[schedule]) for kernel in _chosen(module, kernels)
-    ]
-    pieces = [piece for _, piece in results if piece is not None]
+    results: list[tuple[KernelOutcome, blocks.Piece | None]] = []
+    pieces: list[blocks.Piece] = []
+    for kernel in _chosen(module, kernels):
+        outcome, piece = _convert_one(kernel, pieces, target, width, persistent=SCHEDULES[schedule])
+        results.append((outcome, piece))
+        pieces += [piece] if piece is not None else []
     if not pieces:
         return FileConversion(source, tuple(outcome for outcome, _ in results))
     path = Path(source.path)
@@ -80,10 +83,10 @@ def convert(
 
 
 def _convert_one(
-    kernel: Kernel, target: Target, width: int, *, persistent: bool
+    kernel: Kernel, beside: list[blocks.Piece], target: Target, width: int, *, persistent: bool
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
     try:
-        sliced = cut(kernel)
+        sliced = cut(kernel, [piece.slice for piece in beside])
         facts = analyze_kernel(kernel)
         plan = make_plan(kernel, facts, target, persistent=persistent)
         contract = infer_contract(kernel, facts)
@@ -107,6 +110,9 @@ def make_plan(kernel: Kernel, facts: Facts, target: Target = HOPPER, *, persiste
     """The plan for a kernel. Raises Decline."""
     taken = {n.id for n in ast.walk(kernel.module.tree) if isinstance(n, ast.Name)} | {p.name for p in kernel.params}
     taken |= set(kernel.module.helpers) | set(kernel.module.names.aliases)
+    uses = tuple(reach(kernel))
+    taken |= {use.name.partition(".")[0] for use in uses}
+    taken |= {use.meaning.name for use in uses if isinstance(use.meaning, Helper | Constant)}
     # `matmul` and `_matmul` of one module go by different names.
     stem = kernel.name.strip("_")
     taken |= {f"_{stem}_ws" for name in kernel.module.helpers if name.strip("_") == stem and name < kernel.name}

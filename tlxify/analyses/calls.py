@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..diagnostics import Decline
+from ..model import Helper
+from ..reach import chain_of
 from ..source import Span
 from .language import HANDLERS, LANGUAGE, Call
 from .language.elementwise import pointwise
@@ -40,10 +42,10 @@ def call(run: Interpreter, node: ast.Call) -> Value:
     name = run.module.names.canonical(node.func)
     if name is not None and name.startswith(LANGUAGE):
         return _language(run, Call(name.removeprefix(LANGUAGE), node, tuple(node.args), keywords))
-    if isinstance(node.func, ast.Name) and node.func.id in run.module.helpers:
+    if (helper := _helper(run, node.func)) is not None:
         positional = [run.expression(argument) for argument in node.args]
         named = {key: run.expression(argument) for key, argument in keywords.items()}
-        return run.call_helper(run.module.helpers[node.func.id].node, positional, named, span)
+        return run.call_helper(helper, positional, named, span)
     if name is not None and name in _SAME:
         known = Call(_SAME[name], node, tuple(node.args), keywords)
         return HANDLERS["cdiv"](run, known) if known.name == "cdiv" else pointwise(run, known, name)
@@ -55,6 +57,15 @@ def call(run: Interpreter, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Attribute) and (name is None or name.split(".")[0] in run.scope):
         return _method(run, node, node.func, keywords)
     raise Decline("TLX317", span, name=ast.unparse(node.func))
+
+
+def _helper(run: Interpreter, function: ast.expr) -> Helper | None:
+    """The jit helper that a callee names, by itself or as a member of a module."""
+    chain = chain_of(function)
+    if chain is None or chain.partition(".")[0] in run.scope:
+        return None
+    prefix, meaning = run.module.meaning(chain) or (chain, None)
+    return meaning if isinstance(meaning, Helper) and prefix == chain else None
 
 
 def _language(run: Interpreter, call: Call) -> Value:

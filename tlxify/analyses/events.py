@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..facts import LoopFact
@@ -87,6 +88,12 @@ class Events:
         if value.origin.kind == "load" and value.origin.load is not None:
             self.other_uses.setdefault(value.origin.load, span)
         return value
+
+    def move(self, outside: Callable[[Span], bool], span: Span) -> None:
+        """Says of what was noted about places outside of the user's file that it is at `span`."""
+        self.other_uses.update((key, span) for key, place in self.other_uses.items() if outside(place))
+        self.loops[:] = [replace(fact, span=span) if outside(fact.span) else fact for fact in self.loops]
+        self.casts.update((key, span) for key, place in self.casts.items() if outside(place))
 
     def mark(self) -> tuple[int, ...]:
         """A point to roll back to: a loop body is interpreted twice and recorded once."""

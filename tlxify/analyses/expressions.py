@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ..diagnostics import Decline
+from ..model import Alias, Constant, Helper, Unresolved
 from ..poly import ONE, Poly, Symbol
 from ..source import Span
 from .calls import call
@@ -77,14 +78,24 @@ def _unary(run: Interpreter, op: ast.unaryop, operand: Value, span: Span) -> Val
 def _name(run: Interpreter, node: ast.Name) -> Value:
     if node.id in run.scope:
         return run.scope[node.id]
-    if node.id in run.module.constants:
-        return literal(run.module.constants[node.id])
-    if node.id in run.module.helpers:
+    if node.id in _BUILTINS and run.module.meaning(node.id) is None:
         return Value(reference=node.id)
-    canonical = run.module.names.canonical(node)
-    if canonical is not None and (canonical != node.id or node.id in _BUILTINS):
-        return Value(reference=canonical)
-    raise Decline("TLX107", Span.of(node), name=node.id)
+    return _global(run, node, node.id)
+
+
+def _global(run: Interpreter, node: ast.Name | ast.Attribute, chain: str) -> Value:
+    """A name of the module, or a member of a module that it names. Raises Decline TLX107."""
+    prefix, meaning = run.module.meaning(chain) or (chain, None)
+    match meaning:
+        case Constant(value=value) if chain in (prefix, f"{prefix}.value"):
+            return literal(value)
+        case Helper() if chain == prefix:
+            return Value(reference=chain)
+        case Alias(canonical=canonical):
+            return Value(reference=canonical + chain.removeprefix(prefix))
+        case Unresolved(why=why):
+            raise Decline("TLX107", Span.of(node), name=prefix, why=why)
+    raise Decline("TLX107", Span.of(node), name=chain)
 
 
 def _compare(run: Interpreter, op: ast.cmpop, left: Value, right: Value, span: Span) -> Value:
@@ -128,10 +139,7 @@ def _attribute(run: Interpreter, node: ast.Attribute) -> Value:
     while isinstance(root, ast.Attribute):
         root = root.value
     if isinstance(root, ast.Name) and root.id not in run.scope:
-        canonical = run.module.names.canonical(node)
-        if canonical is None or root.id not in run.module.names.aliases:
-            raise Decline("TLX107", Span.of(node), name=ast.unparse(node))
-        return Value(reference=canonical)
+        return _global(run, node, ast.unparse(node))
     value = evaluate(run, node.value)
     if node.attr == "T":
         return transposed(run, value, Span.of(node))

@@ -10,11 +10,12 @@ import ast
 from dataclasses import replace
 
 from ..diagnostics import Decline
-from ..model import Kernel, Module
+from ..model import Helper, Kernel, Module
 from ..poly import Poly, Symbol
 from ..source import Span
 from .arithmetic import Arithmetic
 from .axes import AxisTable
+from .elsewhere import Elsewhere
 from .events import Events, Place
 from .expressions import binary, evaluate
 from .loops import for_loop, while_loop
@@ -41,7 +42,9 @@ class Interpreter:
         self.helpers: tuple[str, ...] = ()
         #: Where the helpers that we are inside of were called: one helper called twice has two sets of unknowns.
         self.calls_made: tuple[Span, ...] = ()
+        self.elsewhere = Elsewhere(module)
         self._returned: list[Value] = []
+        self._active: tuple[tuple[str, int], ...] = ()
 
     def run(self, kernel: Kernel) -> None:
         """Interprets the kernel with its parameters as unknowns that the launch fixes."""
@@ -131,19 +134,23 @@ class Interpreter:
 
     # ---- helpers
 
-    def call_helper(
-        self, function: ast.FunctionDef, arguments: list[Value], keywords: dict[str, Value], span: Span
-    ) -> Value:
-        """The value of a jit helper for these arguments. Raises Decline for recursion and unmatched arguments."""
-        if function.name in self.helpers:
+    def call_helper(self, helper: Helper, arguments: list[Value], keywords: dict[str, Value], span: Span) -> Value:
+        """The value of a jit helper for these arguments. Raises Decline for recursion and unmatched arguments.
+
+        A helper from another file is interpreted with the names of its own module; what there is to say about it is
+        said about the call.
+        """
+        function = self.elsewhere.function(helper)
+        if (function.name, id(function)) in self._active:
             raise Decline("TLX106", span, name=function.name)
         parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
         written: list[ast.expr | None] = [*function.args.defaults, *function.args.kw_defaults]
         defaults = [*[None] * (len(parameters) - len(written)), *written]
         scope: Scope = dict(zip((p.arg for p in parameters), arguments, strict=False))
         scope.update(keywords)
-        saved = (self.scope, self._returned, self.named)
+        saved = (self.scope, self._returned, self.named, self.module, self._active)
         self.scope, self._returned, self.named = scope, [], None
+        self.module, self._active = helper.module, (*self._active, (function.name, id(function)))
         self.helpers = (*self.helpers, function.name)
         self.calls_made = (*self.calls_made, span)
         try:
@@ -154,10 +161,15 @@ class Interpreter:
                     scope[parameter.arg] = self.expression(default)
             self.block(function.body)
             results = self._returned
+        except Decline as refusal:
+            if self.elsewhere.holds(refusal.diagnostic.span):
+                raise Decline(refusal.diagnostic.code, span, **dict(refusal.diagnostic.facts)) from None
+            raise
         finally:
             self.helpers = self.helpers[:-1]
             self.calls_made = self.calls_made[:-1]
-            self.scope, self._returned, self.named = saved
+            self.scope, self._returned, self.named, self.module, self._active = saved
+        self.events.move(self.elsewhere.holds, span)
         if not results:
             return literal(None)
         result = results[0]

@@ -6,55 +6,76 @@ The user's code is never imported or run; what only running it could tell (a con
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ..diagnostics import Decline
-from ..model import Helper, Module, Names
+from ..model import Helper, Meaning, Module, Names, Unresolved
 from ..source import SourceFile, Span
+from .bindings import Binding, Importable, bindings
 from .names import JIT, canonical, collect_names
+
+#: Why a name that several statements bind has no meaning.
+SEVERAL = "it is defined in several ways"
+#: The launcher notices another helper or constant by its text; functions of Triton's are no part of that.
+CHOSEN = "which function of Triton it is, the program chooses when it runs"
 
 
 def parse_module(source: SourceFile) -> Module:
-    """The module behind a text. Raises Decline TLX101 if it does not parse."""
+    """The module behind a text, with what its jit functions import. Raises Decline TLX101 if it does not parse."""
+    from .imports import SourceTree
+
+    return SourceTree(source.path).user_module(source)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A module whose imports are not followed yet, with the mappings that following them fills."""
+
+    module: Module
+    #: Every binding of each global name, in source order.
+    bound: Mapping[str, list[Binding]]
+    aliases: dict[str, str]
+    imported: dict[str, Meaning]
+
+
+def parse_alone(source: SourceFile, importable: Importable) -> Parsed:
+    """The module without what it imports. Raises Decline TLX101 if it does not parse."""
     try:
         tree = ast.parse(source.text, filename=source.path)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         column = max(0, (getattr(error, "offset", None) or 1) - 1)
         raise Decline("TLX101", Span(line, column, line, column + 1), why=getattr(error, "msg", str(error))) from None
-    names = collect_names(tree)
-    helpers = {node.name: Helper(node.name, node) for node in jit_functions(tree, names)}
+    bound: dict[str, list[Binding]] = {}
+    for binding in bindings(tree, importable):
+        bound.setdefault(binding.name, []).append(binding)
+    aliases = dict(collect_names(tree).aliases)
+    names = Names(aliases)
+    aliases.update(_own_aliases(names, bound))
     constants: dict[str, object] = {}
     spans: dict[str, Span] = {}
-    rebound: set[str] = set()
-    for statement in tree.body:
-        for name, value in _bindings(statement):
-            if name in constants or name in rebound:
-                constants.pop(name, None)
-                rebound.add(name)
-            elif (literal := literal_value(value, names)) is not None:
-                constants[name] = literal
-                spans[name] = Span.of(statement)
-            else:
-                rebound.add(name)
-    return Module(source, names, helpers, constants, spans, tree)
+    helpers: dict[str, Helper] = {}
+    imported: dict[str, Meaning] = {}
+    module = Module(source, names, helpers, constants, spans, tree, imported)
+    for name in [name for name, found in bound.items() if found[0].chosen and name in aliases]:
+        del aliases[name]
+        imported[name] = Unresolved(CHOSEN)
+    for name, found in bound.items():
+        functions = [one.what for one in found if isinstance(one.what, ast.FunctionDef) and is_jit(one.what, names)]
+        if functions:
+            helpers[name] = Helper(name, functions[-1], module)
+            if not _defined_once(found):
+                imported[name] = Unresolved(SEVERAL)
+        elif (literal := _only_literal(found, names)) is not None:
+            constants[name] = literal
+            spans[name] = Span.of(found[0].statement)
+    return Parsed(module, bound, aliases, imported)
 
 
-def jit_functions(tree: ast.Module, names: Names) -> Iterator[ast.FunctionDef]:
-    """Functions with a jit decorator at module level, also inside `if`, `try` and `with` blocks."""
-    pending: list[ast.stmt] = list(tree.body)
-    while pending:
-        statement = pending.pop(0)
-        match statement:
-            case ast.FunctionDef() as function:
-                if any(decorator_name(item, names) == JIT for item in function.decorator_list):
-                    yield function
-            case ast.If(body=body, orelse=orelse):
-                pending[:0] = [*body, *orelse]
-            case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
-                pending[:0] = [*body, *(s for h in handlers for s in h.body), *orelse, *final]
-            case ast.With(body=body):
-                pending[:0] = body
+def is_jit(function: ast.FunctionDef, names: Names) -> bool:
+    """Whether a function is decorated with `triton.jit`."""
+    return any(decorator_name(item, names) == JIT for item in function.decorator_list)
 
 
 def decorator_name(node: ast.expr, names: Names) -> str:
@@ -76,15 +97,30 @@ def literal_value(node: ast.expr | None, names: Names) -> object:
             return None
 
 
-def _bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            yield name, value
-        case ast.AnnAssign(target=ast.Name(id=name), value=value):
-            yield name, value
-        case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
-            for inner in ast.walk(statement):
-                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                    yield inner.id, None
-        case ast.AugAssign(target=ast.Name(id=name)):
-            yield name, None
+def _only_literal(found: list[Binding], names: Names) -> object:
+    """The literal that a name is surely and only bound to; None if there is none."""
+    only = found[0]
+    return (
+        literal_value(only.what, names)
+        if len(found) == 1 and only.certain and isinstance(only.what, ast.expr)
+        else None
+    )
+
+
+def _defined_once(found: list[Binding]) -> bool:
+    """Whether one statement binds the name. One that then wraps it, `f = cached(f)`, is no definition of its own."""
+    return all(
+        isinstance(one.what, ast.expr) and any(isinstance(n, ast.Name) and n.id == one.name for n in ast.walk(one.what))
+        for one in found[1:]
+    )
+
+
+def _own_aliases(names: Names, bound: Mapping[str, list[Binding]]) -> dict[str, str]:
+    """`exp = tl.exp` names a function of Triton's just as an import would, if it is the only binding."""
+    aliases = {}
+    for name, found in bound.items():
+        if len(found) == 1 and found[0].certain and isinstance(found[0].what, ast.Attribute | ast.Name):
+            known = names.canonical(found[0].what)
+            if known is not None and known.startswith("triton.") and name not in names.aliases:
+                aliases[name] = known
+    return aliases

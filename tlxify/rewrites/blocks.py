@@ -90,8 +90,9 @@ def sidecar(source_name: str, pieces: Sequence[Piece], licence: str) -> str:
     )
     constants = list(dict.fromkeys(text for one in pieces for text in one.slice.constants))
     helpers = list(dict.fromkeys(text for one in pieces for text in one.slice.helpers))
+    bindings = list(dict.fromkeys(text for one in pieces for text in one.slice.bindings))
     functions = [function for one in pieces for function in one.functions]
-    return _joined([head + "\n\n" + check, "\n".join(constants), *helpers, *functions])
+    return _joined([head + "\n\n" + check, "\n".join(constants), *helpers, "\n".join(bindings), *functions])
 
 
 def patched(module: Module, pieces: Sequence[Piece], sidecar_name: str, *, package: bool) -> str:
