@@ -201,6 +201,8 @@ class Plan:
     #: `tl.program_id` and `tl.num_programs` calls that persistence replaces: span → axis.
     program_ids: tuple[tuple[Span, int], ...]
     num_programs: tuple[tuple[Span, int], ...]
+    #: Comparisons that may be turned round: the opposite one says exactly the opposite.
+    reversible: tuple[Span, ...]
     #: Names that the emitted code introduces, by purpose: "slot", "filled", "used", "stages" …
     names: tuple[tuple[str, str], ...]
     #: Proofs and notes worth a comment in the output: (statement, text).

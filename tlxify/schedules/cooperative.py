@@ -57,6 +57,7 @@ def plan(
     introduced.update({name: names.exactly(name) for name in _PASSED})
     tasks = _tasks(around, ring, introduced)
     order.not_read_back(facts, tasks[0].keeps)
+    order.same_way(facts, tasks[0].keeps)
     if around.persistence and order.rebound(facts, parameters, [task.keeps for task in tasks]):
         return plan(facts, parameters, taken, target, persistent=False)
     tiles = " + ".join(b.name for b in ring.buffers)
@@ -75,6 +76,7 @@ def plan(
         guard=launch_guard(facts, target, ring),
         program_ids=_calls(around.persistence, facts.program_ids),
         num_programs=_calls(around.persistence, facts.num_programs),
+        reversible=tuple(comparison.span for comparison in facts.comparisons if comparison.integers),
         names=tuple(introduced.items()),
         notes=_notes(facts, wrapped),
     )
