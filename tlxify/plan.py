@@ -80,6 +80,8 @@ class Ring:
     counted_by_loop: bool
     #: Another round of the ring may follow: the last slot must be released after the loop.
     reused: bool
+    #: The loop runs under a condition, and its accumulator goes on where the arms meet again.
+    branched: bool
 
     @property
     def in_flight(self) -> int:
@@ -160,6 +162,8 @@ class LaunchGuard:
     same_dtype: tuple[tuple[str, ...], ...]
     dtypes: tuple[str, ...]
     stored: tuple[Stored, ...]
+    #: Pointer parameters through which the producer reads scalars: nothing may be stored there.
+    scalars: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

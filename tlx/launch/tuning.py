@@ -211,7 +211,7 @@ def _consumer_groups(schedule: Schedule, arguments: Mapping[str, Any], num_warps
 def _registers(schedule: Schedule, arguments: Mapping[str, Any], warps: int) -> int:
     """Registers of a consumer thread: as few as its tile allows where CTAs can share an SM, else all there are."""
     output = [side for side in map(arguments.get, schedule.output) if isinstance(side, int)]
-    if warps > 4 or len(output) != 2:
+    if warps > 4 or len(output) != 2 or schedule.branched:
         return MANY_REGISTERS
     rows, columns = output
     held = rows * columns // (warps * 32)

@@ -12,7 +12,7 @@ from ..model import Kernel, Param
 from ..parse.launches import CallSite, call_sites, tuner_configs
 from ..poly import Poly
 from ..source import Span
-from .scalars import Scalars
+from .scalars import Scalars, one_more
 
 #: Tiles to verify with where the source's own configs are unknown: rows, columns, depth, warps, stages.
 _DEFAULTS = ((128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (64, 64, 32, 4, 2))
@@ -43,7 +43,8 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
             kind = "float" if param.default is None or "." in param.default else "int"
             scalars.append(ScalarSpec(param.name, kind, choices=(0.5, 1.0) if kind == "float" else (1, 2)))  # type: ignore[arg-type]
     configs, known = _configs(kernel, sites, constexprs, (rows, columns, depth))
-    grid = _grid(facts, extents, sites, (rows, columns))
+    names = {p.name for p in kernel.params} | set(free) | {"cdiv", "min", "max"}
+    grid = _grid(facts, extents, sites, (rows, columns), free, names)
     loop = next((loop for loop in facts.loops if facts.dots and loop.span == facts.dots[0].loops[-1]), None)
     counted = loop is None or loop.stop is None or not _loaded(facts, loop.stop)
     if grid is None:
@@ -57,7 +58,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         configs=configs,
         configs_known=known,
         grid=_with_idle_programs(facts, grid),
-        free_sizes=tuple(free),
+        free_sizes=tuple(dict.fromkeys(free)),
         contracted=depth if counted else None,
         tiled=tuple(pair for pair in (rows, columns, None if counted else depth) if pair is not None),
         multiples=tuple(dict.fromkeys(extents.multiples)),
@@ -193,7 +194,7 @@ class _Tensors:
         if dimension.axis is not None:
             return self.extents.of.get(dimension.axis)
         last = self.scalars.upper(dimension.coordinate)
-        return f"{last} + 1" if last is not None else None
+        return one_more(last) if last is not None else None
 
 
 def _program_axis(poly: Poly) -> int | None:
@@ -292,7 +293,12 @@ def _number(value: object, default: int) -> int:
 
 
 def _grid(
-    facts: Facts, extents: _Extents, sites: tuple[CallSite, ...], tiled: tuple[Sized | None, Sized | None]
+    facts: Facts,
+    extents: _Extents,
+    sites: tuple[CallSite, ...],
+    tiled: tuple[Sized | None, Sized | None],
+    free: list[str],
+    known: set[str],
 ) -> tuple[str, ...] | None:
     """The grid: program ids that are coordinates of tiles say it, else a launch, else there is one program per tile."""
     axes = {axis for _, axis, _ in facts.program_ids if axis is not None}
@@ -313,7 +319,11 @@ def _grid(
         return tuple(direct.get(axis, "1") for axis in range(max(axes) + 1))
     for site in sites:
         if site.grid is not None:
-            return site.grid
+            grid = tuple(direct.get(axis, text) for axis, text in enumerate(site.grid))
+            hosts = [text for text in grid if not _words([text]) <= known]
+            if all(text.isidentifier() for text in hosts):
+                free += hosts  # a size that only the launching function knows
+                return grid
     if axes == {0} and None not in tiled:
         return (" * ".join(f"cdiv({pair[0]}, {pair[1]})" for pair in tiled if pair is not None),)
     return None

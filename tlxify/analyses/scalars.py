@@ -38,7 +38,7 @@ class Scalars:
             found = self._values(load.symbol)
             if found is None:
                 return None
-            lengths[_more(last, 1)] = None
+            lengths[one_more(last)] = None
             values |= dict.fromkeys(found)
         length = next(iter(lengths)) if len(lengths) == 1 else f"max({', '.join(lengths)})"
         if not values and any(self._asked(load) for load in self._loads(pointer)):
@@ -50,6 +50,8 @@ class Scalars:
         """An expression that `poly` never exceeds, as long as everything in it counts from zero."""
         for loop in self.facts.loops:
             poly = _at_the_end(poly, loop)
+        if len(poly.terms) == 1 and poly.terms[0][1] == 1 and len(poly.terms[0][0]) == 1:
+            return self._largest(poly.terms[0][0][0])
         parts: list[str] = []
         for monomial, coefficient in poly.terms:
             factors = [self._largest(symbol) for symbol in monomial]
@@ -155,7 +157,7 @@ class Scalars:
         if threshold.constant is not None:
             return [str(threshold.constant + step) for step in (-1, 0, 1)]
         largest = self.upper(threshold)
-        return ["0", largest, _more(largest, 1)] if largest is not None else []
+        return ["0", largest, one_more(largest)] if largest is not None else []
 
 
 def _at_the_end(poly: Poly, loop: LoopFact) -> Poly:
@@ -187,8 +189,9 @@ def _every(facts: Facts) -> list[StatementFact]:
     return found
 
 
-def _more(text: str, count: int) -> str:
-    return text.removesuffix(" - 1") if text.endswith(" - 1") and count == 1 else f"{text} + {count}"
+def one_more(text: str) -> str:
+    """The length of what ends at `text`."""
+    return text.removesuffix(" - 1") if text.endswith(" - 1") else f"{text} + 1"
 
 
 def _closed(text: str) -> str:

@@ -73,7 +73,7 @@ def plan(
         edges=(Edge("producer", "consumer", ring.full, tiles), Edge("consumer", "producer", ring.empty, tiles)),
         split=around.split,
         persistence=around.persistence,
-        guard=launch_guard(facts, target, ring),
+        guard=launch_guard(facts, target, ring, tasks[0].keeps),
         program_ids=_calls(around.persistence, facts.program_ids),
         num_programs=_calls(around.persistence, facts.num_programs),
         reversible=tuple(comparison.span for comparison in facts.comparisons if comparison.integers),
@@ -100,6 +100,7 @@ def _ring(around: Frame, buffers: dict[int, Buffer]) -> Ring:
         stop=stop,
         counted_by_loop=not running and start == "0" and step == "1",
         reused=running,
+        branched=order.joined(around.facts, loop.span),
     )
 
 

@@ -68,6 +68,24 @@ def same_way(facts: Facts, producer: frozenset[Span]) -> None:
             raise Decline("TLX306" if leaves else "TLX304", statement.span, condition=text, why=why)
 
 
+def joined(facts: Facts, loop: Span) -> bool:
+    """Whether an accumulator is read behind a condition around the dot loop: as one of two values."""
+    accumulators = {dot.accumulator for dot in facts.dots}
+
+    def outside(statements: Iterable[StatementFact], *, behind: bool) -> bool:
+        for statement in statements:
+            if behind and any(one.reads & accumulators for one in _every([statement])):
+                return True
+            inner = (*statement.body, *statement.orelse)
+            if any(one.span == loop for one in _every(inner)):
+                if any(outside(arm, behind=False) for arm in (statement.body, statement.orelse)):
+                    return True
+                behind = statement.kind == "branch"
+        return False
+
+    return outside(facts.statements, behind=False)
+
+
 def rebound(facts: Facts, names: Collection[str], roles: Iterable[frozenset[Span]]) -> bool:
     """Whether a role keeps a statement that binds one of the names: repeated for every tile, it would add up."""
     kept = frozenset[Span]().union(*roles)

@@ -146,6 +146,8 @@ def _memory(
             np.arange(extent) * stride, tuple(other for other in range(len(shape)) if other != axis)
         )
     mine[indices.reshape(-1)] = True
+    if spec.writes and int(mine.sum()) < array.size:
+        raise Inapplicable(f"elements of {spec.name} share memory: which is written last, no launch says")
     if spec.reads:
         array[...] = elements(spec.name, shape, dtype, case.data, values)
     else:

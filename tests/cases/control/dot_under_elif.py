@@ -114,7 +114,7 @@ def _kernel_ws(
                 )
 
 
-def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
+def _kernel_guard(kinds_ptr, a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
     a = tlx.tma_view("a_ptr", a_ptr, shape=(M, K), strides=(lda, 1))
     tlx.require(not a.transposed, "stride", "a_ptr is stored column by column")
@@ -122,7 +122,7 @@ def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
     tlx.require(not b.transposed, "stride", "b_ptr is stored column by column")
     tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
-    tlx.require_disjoint("c_ptr", c_ptr, (M, N), (ldc, 1), reads=(a, b))
+    tlx.require_disjoint("c_ptr", c_ptr, (M, N), (ldc, 1), reads=(a, b, tlx.memory("kinds_ptr", kinds_ptr)))
     return {"a_desc": a, "b_desc": b}
 
 
@@ -138,6 +138,8 @@ def specialize_kernel(original):
         _kernel_ws,
         guard=_kernel_guard,
         boxes=_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(
+            persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), branched=True
+        ),
         fingerprint="499da22f3267ea36",
     )

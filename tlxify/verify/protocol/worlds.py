@@ -84,6 +84,7 @@ def _world(
     for scalar in contract.scalars:
         values[scalar.name] = scalar.choices[0] if scalar.choices else 64
     values |= dict.fromkeys(contract.free_sizes, 2)
+    values |= {spec.name: spec.choices[0] for spec in contract.constexprs if spec.kind == "int" and spec.choices}
     values |= constants
     for size, tile in contract.tiled:
         extent = constants.get(tile, 64)
@@ -98,7 +99,7 @@ def _world(
     for extent in grid:
         total *= extent
     values |= {f"GRID_{axis}": extent for axis, extent in enumerate(grid)}
-    persistent = (min(total, programs), 1, 1)
+    persistent = (max(1, min(total, programs)), 1, 1)
     pointers = {tensor.name for tensor in contract.tensors}
     launch = ", ".join(f"{name} = {value!r}" for name, value in constants.items())
     return World(
