@@ -53,16 +53,16 @@ class Scalars:
         if len(poly.terms) == 1 and poly.terms[0][1] == 1 and len(poly.terms[0][0]) == 1:
             return self._largest(poly.terms[0][0][0])
         parts: list[str] = []
-        for monomial, coefficient in poly.terms:
-            factors = [self._largest(symbol) for symbol in monomial]
-            if coefficient < 0:
-                if not monomial:
-                    parts.append(f"- {-coefficient}")
-                continue  # the rest is no larger than without it
-            if None in factors:
+        for monomial, coefficient in sorted(poly.terms, key=lambda term: not term[0]):
+            if not monomial:
+                parts.append(f"{'-' if coefficient < 0 else '+'} {abs(coefficient)}")
+            if not monomial or coefficient < 0:
+                continue  # what is taken away leaves no more than there was
+            factors = [text for symbol in monomial if (text := self._largest(symbol)) is not None]
+            if len(factors) < len(monomial):
                 return None
-            texts = [f"({text})" if re.search(r"\W", text or "") else text or "" for text in factors]
-            parts.append("+ " + " * ".join([*([str(coefficient)] if coefficient != 1 or not texts else []), *texts]))
+            product = " * ".join([*([str(coefficient)] if coefficient != 1 else []), *map(_closed, factors)])
+            parts.append(f"+ {product}")
         return " ".join(parts).removeprefix("+ ") or "0"
 
     def _largest(self, symbol: Symbol) -> str | None:
@@ -191,8 +191,10 @@ def _every(facts: Facts) -> list[StatementFact]:
 
 def one_more(text: str) -> str:
     """The length of what ends at `text`."""
+    if text.isdigit():
+        return str(int(text) + 1)
     return text.removesuffix(" - 1") if text.endswith(" - 1") else f"{text} + 1"
 
 
 def _closed(text: str) -> str:
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
+    return text if re.fullmatch(r"\w+(\([^()]*\))?", text) else f"({text})"
