@@ -30,6 +30,8 @@ class TensorSpec:
     #: Tensors of one group have one dtype in every launch (both operands of a dot).
     dtype_group: str
     dtypes: tuple[str, ...] = FLOAT16_DTYPES
+    #: What its elements are drawn from, as expressions: scalars that decide what a program does. Empty: anything.
+    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,8 @@ class Contract:
     free_sizes: tuple[str, ...] = ()
     #: The size that counts trips of the dot loop, with the tile that divides it: trips = cdiv(size, tile).
     contracted: tuple[str, str] | None = None
-    #: Sizes of the rows and columns of the result, each with the tile that covers it.
+    #: Sizes of the rows and columns of the result, and others that do not count trips, each with the tile that covers
+    #: it, rows first.
     tiled: tuple[tuple[str, str], ...] = ()
     #: Sizes that the kernel relies on being a multiple of a tile: it does not mask there.
     multiples: tuple[tuple[str, str], ...] = ()

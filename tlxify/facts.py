@@ -67,7 +67,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A `tl.load` of a block."""
+    """A `tl.load`, of a block or (without axes) of a scalar."""
 
     id: int
     span: Span
@@ -87,6 +87,9 @@ class Load:
     other_use: Span | None = None
     #: Loads that its address or mask depends on.
     depends_on: frozenset[int] = frozenset()
+    #: For a scalar: elements from the beginning of the parameter's memory, and what stands for the value.
+    offset: Poly | None = None
+    symbol: Symbol | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,20 @@ class LoopFact:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of two scalars."""
+
+    span: Span
+    text: str
+    #: `<`, `>=`, `!=` …
+    operator: str
+    left: Poly
+    right: Poly
+    #: Certainly of integers: the opposite one says exactly the opposite (no NaN).
+    integers: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StatementFact:
     """A statement with the names it reads and binds itself; those of its body are in `body` and `orelse`."""
 
@@ -198,11 +215,14 @@ class Facts:
     #: `tl.program_id` calls: span, axis (None if it is no literal), helpers around it.
     program_ids: tuple[tuple[Span, int | None, tuple[str, ...]], ...] = ()
     num_programs: tuple[tuple[Span, int | None, tuple[str, ...]], ...] = ()
-    #: Early returns.
+    #: Returns inside loops. All others end an arm that nothing follows.
     returns: tuple[Span, ...] = ()
     statements: tuple[StatementFact, ...] = ()
     #: Source text of the conditions of branches, by the span of the branch.
     conditions: tuple[tuple[Span, str], ...] = ()
+    #: Branches whose condition is a block, not one value for the whole program.
+    block_tests: tuple[Span, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
     #: Statements whose effect no role can reproduce (device prints, inline assembly …), with what they are.
     effects: tuple[tuple[Span, str], ...] = ()
     #: Why a load or store is not a strided tile, by its span.

@@ -180,6 +180,7 @@ class Kernel:
     span: Span
     module: Module = field(repr=False)
     params: tuple[Param, ...]
+    #: Structured: what follows an `if` that returns is its other arm (parse/returns.py). `node` is as written.
     body: tuple[Node, ...]
     decorators: tuple[Decorator, ...]
     node: ast.FunctionDef = field(repr=False, compare=False)

@@ -14,7 +14,7 @@ from .diagnostics import Decline, Diagnostic
 from .facts import Facts
 from .fingerprint import fingerprint
 from .layout import line_length
-from .model import Constant, Helper, Kernel, Module
+from .model import Constant, Helper, Kernel, Module, walk
 from .outcome import FileConversion, KernelOutcome, VerdictWord
 from .parse.kernels import find_kernels
 from .parse.module import parse_module
@@ -109,6 +109,7 @@ def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str,
 def make_plan(kernel: Kernel, facts: Facts, target: Target = HOPPER, *, persistent: bool = True) -> Plan:
     """The plan for a kernel. Raises Decline."""
     taken = {n.id for n in ast.walk(kernel.module.tree) if isinstance(n, ast.Name)} | {p.name for p in kernel.params}
+    taken |= {n.id for node in walk(kernel.body) for n in ast.walk(node.node) if isinstance(n, ast.Name)}
     taken |= set(kernel.module.helpers) | set(kernel.module.names.aliases)
     uses = tuple(reach(kernel))
     taken |= {use.name.partition(".")[0] for use in uses}

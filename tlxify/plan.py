@@ -80,6 +80,8 @@ class Ring:
     counted_by_loop: bool
     #: Another round of the ring may follow: the last slot must be released after the loop.
     reused: bool
+    #: The loop runs under a condition, and its accumulator goes on where the arms meet again.
+    branched: bool
 
     @property
     def in_flight(self) -> int:
@@ -160,6 +162,8 @@ class LaunchGuard:
     same_dtype: tuple[tuple[str, ...], ...]
     dtypes: tuple[str, ...]
     stored: tuple[Stored, ...]
+    #: Pointer parameters through which the producer reads scalars: nothing may be stored there.
+    scalars: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +205,8 @@ class Plan:
     #: `tl.program_id` and `tl.num_programs` calls that persistence replaces: span → axis.
     program_ids: tuple[tuple[Span, int], ...]
     num_programs: tuple[tuple[Span, int], ...]
+    #: Comparisons that may be turned round: the opposite one says exactly the opposite.
+    reversible: tuple[Span, ...]
     #: Names that the emitted code introduces, by purpose: "slot", "filled", "used", "stages" …
     names: tuple[tuple[str, str], ...]
     #: Proofs and notes worth a comment in the output: (statement, text).

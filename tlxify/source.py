@@ -10,7 +10,7 @@ from pathlib import Path
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Span:
     """A stretch of one file. Lines count from 1, columns from 0, both ends as `ast` gives them (end exclusive)."""
 

@@ -67,6 +67,17 @@ def test_an_element_left_unwritten_is_a_mismatch_whatever_it_holds():
     assert "c[1, 2]: written by the source" in outcome(source.copy(), source, unwritten=unwritten).mismatch
 
 
+def test_what_neither_wrote_does_not_widen_the_tolerance():
+    source = EXACT.astype(np.float16)
+    converted = source.copy()
+    unwritten = np.zeros(source.shape, bool)
+    unwritten[1, 2] = True
+    source[1, 2], converted[1, 2] = 20000, -30000  # poison of two launches
+    assert compare("c", converted, source, EXACT, "fp16", unwritten, unwritten).identical
+    converted[0, 0] += np.float16(0.5)
+    assert not compare("c", converted, source, EXACT, "fp16", unwritten, unwritten).passed
+
+
 def test_integers_must_be_equal():
     source = np.arange(6, dtype=np.int32)
     converted = source.copy()

@@ -10,7 +10,7 @@ import pytest
 
 from tlxify.contract import ScalarSpec, TensorSpec
 from tlxify.verify import dtypes
-from tlxify.verify.buffers import make_arguments
+from tlxify.verify.buffers import Inapplicable, make_arguments
 from tlxify.verify.cases import Case
 from tlxify.verify.inputs import draw_cases, edge_cases, small_tiles
 
@@ -107,7 +107,7 @@ def test_a_contract_may_fix_strides_and_have_a_batch():
         tiled=(("M", "BLOCK_M"),),
     )
     for case in edge_cases(contract):
-        if case.layout("x_ptr") in ("padded", "rows"):
+        if case.layout("x_ptr") in ("padded", "rows") and "columns" not in case.layout("y_ptr"):
             arguments = make_arguments(contract, case, 0)
             assert arguments.tensors["x_ptr"].array.flags.c_contiguous or not arguments.tensors["x_ptr"].array.size
             assert arguments.grid[1] == 2
@@ -149,3 +149,19 @@ def test_a_size_named_after_a_grid_axis_follows_the_grid():
         if "N = 0" not in case.name and "M = 0" not in case.name:
             arguments = make_arguments(contract, case, 0)
             assert arguments.tensors["sums_ptr"].array.shape[0] == arguments.grid[0]
+
+
+def test_scalars_that_decide_take_their_values_and_no_others():
+    counts = TensorSpec("counts_ptr", ("M",), ("1",), True, False, "counts", ("i32",), ("0", "M", "M + 1"))
+    contract = replace(samples.CONTRACT, tensors=(*samples.CONTRACT.tensors, counts))
+    case = case_named("4 trips")
+    size = dict(case.values)["M"]
+    assert set(make_arguments(contract, case, 0).tensors["counts_ptr"].array.tolist()) == {0, size, size + 1}
+
+
+def test_an_output_whose_elements_share_memory_is_no_launch():
+    tensors = tuple(
+        replace(spec, strides=("1", "1")) if spec.name == "c_ptr" else spec for spec in samples.CONTRACT.tensors
+    )
+    with pytest.raises(Inapplicable, match="c_ptr share memory"):
+        make_arguments(replace(samples.CONTRACT, tensors=tensors), case_named("4 trips"), 0)

@@ -330,3 +330,53 @@ from tlxify.verify.protocol import World, check_protocol
 assert evidence.ok, evidence
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+LOADED = """
+@tlx.jit
+def kernel(a_desc, b_desc, bounds, STAGES: tl.constexpr):
+    a_ring = tlx.local_alloc((64, 64), tlx.dtype_of(a_desc), STAGES)
+    b_ring = tlx.local_alloc((64, 64), tlx.dtype_of(b_desc), STAGES)
+    full = tlx.alloc_barriers(STAGES, arrive_count=1)
+    empty = tlx.alloc_barriers(STAGES, arrive_count=1)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            filled = 0
+            for tile in range(3):
+                first, last = tl.load(bounds + tile), tl.load(bounds + tile + 1)
+                for k in range(first, last):
+                    slot = filled % STAGES
+                    tlx.barrier_wait(empty[slot], (filled // STAGES & 1) ^ 1)
+                    tlx.barrier_expect_bytes(full[slot], 2 * 64 * 64 * 2)
+                    tlx.async_descriptor_load(a_desc, a_ring[slot], [0, k * 64], full[slot])
+                    tlx.async_descriptor_load(b_desc, b_ring[slot], [k * 64, 0], full[slot])
+                    filled += 1
+        with tlx.async_task(num_warps=4, registers=232):
+            used = 0
+            for tile in range(3):
+                first, last = tl.load(bounds + tile), tl.load(bounds + tile + 1)
+                acc = tl.zeros((64, 64), dtype=tl.float32)
+                for k in range(first, last):
+                    slot = used % STAGES
+                    tlx.barrier_wait(full[slot], used // STAGES & 1)
+                    acc = tlx.async_dot(a_ring[slot], b_ring[slot], acc)
+                    acc = tlx.async_dot_wait(1, acc)
+                    if k > first:
+                        tlx.barrier_arrive(empty[(used - 1) % STAGES])
+                    used += 1
+                acc = tlx.async_dot_wait(0, acc)
+                if last > first:
+                    tlx.barrier_arrive(empty[(used - 1) % STAGES])
+"""
+
+
+def test_what_is_asked_of_loaded_bounds_agrees_with_their_loop():
+    assert codes(LOADED) == set()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("if last > first:", "if first > last:"), ("if k > first:", "if k >= first:")]
+)
+def test_a_condition_on_loaded_bounds_that_is_wrong_is_found(old, new):
+    assert old in LOADED
+    assert codes(LOADED.replace(old, new))

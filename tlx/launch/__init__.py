@@ -9,7 +9,7 @@ config → rings; prepare: arguments and grid) → the converted kernel; or, at 
 
 from tlx.launch.dispatcher import StaleKernelError
 from tlx.launch.fingerprint import fingerprint_of
-from tlx.launch.guard import Fallback, TmaView, require, require_disjoint, require_dtypes, tma_view
+from tlx.launch.guard import Fallback, Memory, TmaView, memory, require, require_disjoint, require_dtypes, tma_view
 from tlx.launch.proxy import Specialized, specialized
 from tlx.launch.schedule import Box, Dispatch, RingPlan, Schedule
 from tlx.launch.stats import KernelStats, stats
@@ -19,12 +19,14 @@ __all__ = [
     "Dispatch",
     "Fallback",
     "KernelStats",
+    "Memory",
     "RingPlan",
     "Schedule",
     "Specialized",
     "StaleKernelError",
     "TmaView",
     "fingerprint_of",
+    "memory",
     "require",
     "require_disjoint",
     "require_dtypes",

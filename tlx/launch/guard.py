@@ -17,7 +17,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tlx.launch.pointers import Address, ByteRange, Pointer, byte_range, dtype_name, is_pointer
 
-__all__ = ["Fallback", "TmaView", "require", "require_disjoint", "require_dtypes", "tma_view"]
+__all__ = ["Fallback", "Memory", "TmaView", "memory", "require", "require_disjoint", "require_dtypes", "tma_view"]
 
 #: The TMA takes base addresses and strides in units of this many bytes.
 TMA_ALIGNMENT = 16
@@ -103,6 +103,20 @@ def tma_view(name: str, pointer: Any, shape: Sequence[int | None], strides: Sequ
     return TmaView(name, pointer, extents, legal, transposed, byte_range(pointer, shape, strides))
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Memory that is read through an ordinary pointer: counts, flags, indices."""
+
+    name: str
+    #: What a load may read: `require_disjoint` compares it with what is stored.
+    bytes: ByteRange
+
+
+def memory(name: str, pointer: Any) -> Memory:
+    """Everything behind `pointer`, as far as its storage goes. Nothing, if it is `None`."""
+    return Memory(name, ByteRange(0, 0) if pointer is None else byte_range(pointer, (None,), (1,)))
+
+
 def require_dtypes(pointers: Mapping[str, Any], allowed: Iterable[str], *, same: bool = True) -> None:
     """Every pointer has one of the `allowed` dtypes (short names), and all have one and the same unless `same=False`.
 
@@ -119,9 +133,9 @@ def require_dtypes(pointers: Mapping[str, Any], allowed: Iterable[str], *, same:
 
 
 def require_disjoint(
-    name: str, pointer: Any, shape: Sequence[int | None], strides: Sequence[int], reads: Iterable[TmaView]
+    name: str, pointer: Any, shape: Sequence[int | None], strides: Sequence[int], reads: Iterable[TmaView | Memory]
 ) -> None:
-    """What is stored through `pointer` touches no byte that a view reads: the producer reads ahead of the stores.
+    """What is stored through `pointer` touches no byte of `reads`: the producer reads ahead of the stores.
 
     Byte ranges are compared, so interleaved views of one tensor count as overlapping. A pointer that is `None`
     stores nothing. Raises `Fallback` with code `overlap`.

@@ -40,6 +40,8 @@ class Schedule:
     split: str | None = None
     #: The constexprs whose product is the output tile, for an estimate of what the epilogue takes in shared memory.
     output: tuple[str, ...] = ()
+    #: The accumulator is one of two values where arms meet again: that takes twice its registers.
+    branched: bool = False
     #: Configs to try besides the source's, in its terms: constexprs, `num_warps` and `num_stages`. A config may also
     #: fix `CONSUMERS`, `CONSUMER_WARPS` and `CONSUMER_REGISTERS`.
     configs: Sequence[Mapping[str, Any]] = ()

@@ -72,6 +72,10 @@ class Sharing:
 SHARINGS = (Sharing(4, 104, 64, 64, 32), Sharing(2, 216, 128, 128, 128))
 
 
+#: Accumulators per thread that may be one of two values: ptxas keeps both, and spills with 128.
+BRANCHED_ACCUMULATORS = 64
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A config for Triton's tuner, in the source's terms."""
@@ -198,7 +202,8 @@ def _consumer_groups(schedule: Schedule, arguments: Mapping[str, Any], num_warps
     """Consumer groups, warps in each, and registers per consumer thread."""
     rows = arguments.get(schedule.split) if schedule.split is not None else None
     splits = rows is not None and rows % (2 * WGMMA_ROWS) == 0
-    consumers, warps = (1, 4) if num_warps <= 4 else (2, 4) if splits else (1, 8)
+    few = num_warps <= 4 and not (schedule.branched and _accumulators(schedule, arguments, 4) > BRANCHED_ACCUMULATORS)
+    consumers, warps = (1, 4) if few else (2, 4) if splits else (1, 8)
     consumers = arguments.get("CONSUMERS", consumers)
     warps = arguments.get("CONSUMER_WARPS", warps)
     registers = arguments.get("CONSUMER_REGISTERS", _registers(schedule, arguments, consumers * warps))
@@ -208,13 +213,18 @@ def _consumer_groups(schedule: Schedule, arguments: Mapping[str, Any], num_warps
     return consumers, warps, registers
 
 
+def _accumulators(schedule: Schedule, arguments: Mapping[str, Any], warps: int) -> int:
+    """Accumulators of a consumer thread, 0 where the output tile is not known."""
+    output = [side for side in map(arguments.get, schedule.output) if isinstance(side, int)]
+    return math.prod(output) // (warps * 32) if output else 0
+
+
 def _registers(schedule: Schedule, arguments: Mapping[str, Any], warps: int) -> int:
     """Registers of a consumer thread: as few as its tile allows where CTAs can share an SM, else all there are."""
     output = [side for side in map(arguments.get, schedule.output) if isinstance(side, int)]
-    if warps > 4 or len(output) != 2:
+    if warps > 4 or len(output) != 2 or schedule.branched:
         return MANY_REGISTERS
-    rows, columns = output
-    held = rows * columns // (warps * 32)
+    columns, held = output[1], _accumulators(schedule, arguments, warps)
     return next(
         (way.consumer_registers for way in SHARINGS if columns <= way.columns and held <= way.accumulators),
         MANY_REGISTERS,

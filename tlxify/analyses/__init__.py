@@ -8,10 +8,11 @@ from collections.abc import Callable
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, RowBound, Store
 from ..model import Branch, Kernel, walk
-from ..poly import Symbol
+from ..poly import Poly, Symbol
 from ..source import Span
 from .access import describe, zero_fill
 from .accumulate import accumulator_of
+from .conditions import comparisons
 from .defuse import statement_facts
 from .events import DotEvent, LoadEvent, StoreEvent
 from .interpret import Interpreter
@@ -59,11 +60,13 @@ class _Assembly:
             accesses=tuple(accesses),
             program_ids=tuple(self.events.program_ids),
             num_programs=tuple(self.events.num_programs),
-            returns=tuple(place.span for place in self.events.returns if place.span != _last_span(self.kernel)),
+            returns=tuple(place.span for place in self.events.returns),
             statements=statement_facts(self.kernel.body),
             conditions=tuple(
                 (n.span, ast.unparse(n.node.test)) for n in walk(self.kernel.body) if isinstance(n, Branch)
             ),
+            block_tests=tuple(sorted(self.events.block_tests)),
+            comparisons=comparisons(self.events),
             effects=tuple((place.span, what) for place, what in self.events.effects),
             problems=tuple(self.problems),
             casts=tuple(sorted(self.events.casts)),
@@ -101,6 +104,8 @@ class _Assembly:
             scope=event.scope,
             other_use=self.events.other_uses.get(event.id),
             depends_on=event.address.loads | (event.mask.loads if event.mask else frozenset()),
+            offset=self._offset(event),
+            symbol=event.symbol,
         )
 
     def _store(self, event: StoreEvent) -> Store:
@@ -142,6 +147,12 @@ class _Assembly:
     def _roots(self, axes: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return tuple(None if axis is None else self.axes.find(axis) for axis in axes)
 
+    def _offset(self, event: LoadEvent) -> Poly | None:
+        pointer, poly = self._pointer(event.address), event.address.poly
+        if event.address.axes or pointer is None or poly is None:
+            return None
+        return poly - Poly.of(next(symbol for symbol in poly.symbols if symbol.name == pointer))
+
     def _pointer(self, address: Value) -> str | None:
         if address.poly is None:
             return None
@@ -169,8 +180,3 @@ def _pointer_test(kernel: Kernel, addresses: list[Value]) -> Callable[[Symbol], 
             pointers.add(node.value.id)
     pointers.update(p.name for p in kernel.params if "ptr" in p.name.lower() and not p.constexpr)
     return lambda symbol: symbol.launch and symbol.name in pointers
-
-
-def _last_span(kernel: Kernel) -> Span:
-    """The span of a `return` that ends the kernel anyway."""
-    return kernel.body[-1].span

@@ -21,7 +21,7 @@ _FOLD: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.RShift: operator.rshift,
     ast.Pow: operator.pow,
 }
-_SIGNS: Mapping[type[ast.AST], str] = {
+SIGNS: Mapping[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Div: "/", ast.Mod: "%", ast.Pow: "**",
     ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
@@ -89,14 +89,14 @@ class Arithmetic:
                 return number(_FOLD[type(op)](a, b))
             except (ArithmeticError, ValueError):
                 pass
-        return pure(f"({{}} {_SIGNS[type(op)]} {{}})", left, right)
+        return pure(f"({{}} {SIGNS[type(op)]} {{}})", left, right)
 
     def compare(self, op: ast.cmpop, left: Value, right: Value) -> Value:
         """`left op right`: a bound where it says that a position lies below a scalar."""
         axes = self.axes.broadcast(left.axes, right.axes)
         loads = left.loads | right.loads
         if not axes:
-            return pure(f"({{}} {_SIGNS[type(op)]} {{}})", left, right)
+            return pure(f"({{}} {SIGNS[type(op)]} {{}})", left, right)
         if isinstance(op, ast.Gt | ast.GtE):
             left, right, op = right, left, ast.Lt() if isinstance(op, ast.Gt) else ast.LtE()
         if isinstance(op, ast.Lt | ast.LtE) and left.affine and right.affine:

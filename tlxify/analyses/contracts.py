@@ -13,6 +13,7 @@ from ..model import Kernel, Param
 from ..parse.launches import CallSite, call_sites, tuner_configs
 from ..poly import Poly
 from ..source import Span
+from .scalars import Scalars, one_more
 
 #: Tiles to verify with where the source's own configs are unknown: rows, columns, depth, warps, stages.
 _DEFAULTS = ((128, 128, 64, 8, 3), (128, 64, 64, 4, 3), (64, 64, 32, 4, 2))
@@ -24,7 +25,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     """The contract of a kernel. Raises Decline TLX606 where some memory is not understood well enough to launch it."""
     extents = _Extents(facts)
     specs, free = _Tensors(facts, extents).specs()
-    sites, sizes = call_sites(kernel), _words(e for t in specs for e in t.shape)
+    sites, sizes = call_sites(kernel), _words(e for t in specs if t.dtypes == FLOAT16_DTYPES for e in t.shape)
     strides = _words(s for t in specs for s in t.strides) - sizes
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr}
     rows, columns, depth = _roles(facts, extents)
@@ -43,7 +44,10 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
             kind = "float" if param.default is None or "." in param.default else "int"
             scalars.append(ScalarSpec(param.name, kind, choices=(0.5, 1.0) if kind == "float" else (1, 2)))  # type: ignore[arg-type]
     configs, known = _configs(kernel, sites, constexprs, (rows, columns, depth))
-    grid = _grid(facts, extents, sites, (rows, columns))
+    names = {p.name for p in kernel.params} | set(free) | {"cdiv", "min", "max"}
+    grid = _grid(facts, extents, sites, (rows, columns), free, names)
+    loop = next((loop for loop in facts.loops if facts.dots and loop.span == facts.dots[0].loops[-1]), None)
+    counted = loop is None or loop.stop is None or not _loaded(facts, loop.stop)
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
     return Contract(
@@ -54,10 +58,10 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         constexprs=tuple(constexprs),
         configs=configs,
         configs_known=known,
-        grid=grid,
-        free_sizes=tuple(free),
-        contracted=depth,
-        tiled=tuple(pair for pair in (rows, columns) if pair is not None),
+        grid=_with_idle_programs(facts, grid),
+        free_sizes=tuple(dict.fromkeys(free)),
+        contracted=depth if counted else None,
+        tiled=tuple(pair for pair in (rows, columns, None if counted else depth) if pair is not None),
         multiples=tuple(dict.fromkeys(extents.multiples)),
     )
 
@@ -111,6 +115,7 @@ class _Tensors:
         self.facts = facts
         self.extents = extents
         self.free = dict(extents.free)
+        self.scalars = Scalars(facts, extents.of)
 
     def specs(self) -> tuple[list[TensorSpec], list[str]]:
         """The tensors and the free sizes. Raises Decline TLX606 if one access is not understood."""
@@ -122,7 +127,8 @@ class _Tensors:
                 if name is not None and names[0] is not None:
                     groups[name] = groups[names[0]]
         found: dict[str, TensorSpec] = {}
-        for load in facts.loads:
+        blocks = [load for load in facts.loads if load.axes]
+        for load in blocks:
             access = facts.access(load.span)
             if access is None or not self._add(found, access, groups, reads=True):
                 raise self._unknown(load.span, load.pointer)
@@ -130,7 +136,15 @@ class _Tensors:
             access = facts.access(store.span)
             if access is None or not self._add(found, access, groups, writes=True):
                 raise self._unknown(store.span, store.pointer)
-        return list(found.values()), list(self.free)
+        for load in facts.loads:
+            if not load.axes and load.pointer not in found:
+                spec = self.scalars.spec(load.pointer) if load.pointer is not None else None
+                if spec is None:
+                    raise self._unknown(load.span, load.pointer)
+                found[spec.name] = spec
+            elif not load.axes and found[load.pointer or ""].strides != ("1",):
+                raise self._unknown(load.span, load.pointer)
+        return list(found.values()), list(self.free | self.scalars.free)
 
     def _unknown(self, span: Span, pointer: str | None) -> Decline:
         problem = self.facts.problem(span)
@@ -173,11 +187,14 @@ class _Tensors:
         if dimension.extent is not None:
             text = dimension.extent.text()
             return text if dimension.extent.launch and "tl." not in text else None
-        if dimension.axis is None and (index := _batch_index(dimension.coordinate)) is not None:
+        if dimension.axis is not None:
+            return self.extents.of.get(dimension.axis)
+        if (index := _batch_index(dimension.coordinate)) is not None:
             if index.free is not None:
                 self.free[index.free] = None
             return index.extent
-        return self.extents.of.get(dimension.axis) if dimension.axis is not None else None
+        last = self.scalars.upper(dimension.coordinate)
+        return one_more(last) if last is not None else None
 
 
 def _program_axis(poly: Poly) -> int | None:
@@ -307,7 +324,12 @@ def _number(value: object, default: int) -> int:
 
 
 def _grid(
-    facts: Facts, extents: _Extents, sites: tuple[CallSite, ...], tiled: tuple[Sized | None, Sized | None]
+    facts: Facts,
+    extents: _Extents,
+    sites: tuple[CallSite, ...],
+    tiled: tuple[Sized | None, Sized | None],
+    free: list[str],
+    known: set[str],
 ) -> tuple[str, ...] | None:
     """The grid: program ids that are coordinates of tiles say it, else a launch, else there is one program per tile."""
     axes = {axis for _, axis, _ in facts.program_ids if axis is not None}
@@ -328,7 +350,32 @@ def _grid(
         return tuple(direct.get(axis, "1") for axis in range(max(axes) + 1))
     for site in sites:
         if site.grid is not None:
-            return site.grid
+            grid = tuple(direct.get(axis, text) for axis, text in enumerate(site.grid))
+            hosts = [text for text in grid if not _words([text]) <= known]
+            if all(text.isidentifier() for text in hosts):
+                free += hosts  # a size that only the launching function knows
+                return grid
     if axes == {0} and None not in tiled:
         return (" * ".join(f"cdiv({pair[0]}, {pair[1]})" for pair in tiled if pair is not None),)
     return None
+
+
+def _loaded(facts: Facts, poly: Poly) -> bool:
+    """Whether a scalar read from memory is in it."""
+    loaded = {load.symbol for load in facts.loads}
+    return any(s in loaded or any(_loaded(facts, operand) for operand in s.operands) for s in poly.symbols)
+
+
+def _with_idle_programs(facts: Facts, grid: tuple[str, ...]) -> tuple[str, ...]:
+    """One program more along each axis where the kernel sends those away that come after the last."""
+    idle = set()
+    for statement in facts.statements:
+        leaves = statement.kind == "branch" and any(inner.text_kind == "return" for inner in statement.body)
+        text = next((text for span, text in facts.conditions if span == statement.span), "") if leaves else ""
+        for comparison in facts.comparisons:
+            if comparison.text == text and comparison.operator in (">=", ">") and comparison.right.launch:
+                (monomial, _), *more = comparison.left.terms or (((), 0),)
+                ids = [s for s in monomial if not s.launch]
+                if not more and len(ids) == 1 and (axis := _program_axis(Poly.of(ids[0]))) is not None:
+                    idle.add(axis)
+    return tuple(f"{extent} + 1" if axis in idle else extent for axis, extent in enumerate(grid))

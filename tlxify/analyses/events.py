@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..facts import LoopFact
-from ..poly import Poly
+from ..poly import Poly, Symbol
 from ..source import Span
 from .values import Value
 
@@ -39,6 +39,8 @@ class LoadEvent:
     mask: Value | None
     other: Value | None
     scope: tuple[tuple[str, Poly], ...]
+    #: What stands for a loaded scalar.
+    symbol: Symbol | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,10 @@ class Events:
     effects: list[tuple[Place, str]] = field(default_factory=list)
     #: Loads whose data something other than a dot (or a transposition on its way there) looks at, with the first place.
     other_uses: dict[int, Span] = field(default_factory=dict)
+    #: Branches that ask a block.
+    block_tests: set[Span] = field(default_factory=set)
+    #: Comparisons of two scalars, with both sides.
+    comparisons: dict[Span, tuple[ast.Compare, Value, Value]] = field(default_factory=dict)
     #: dtype arguments: name of a constexpr parameter used as the target of a cast, with the place.
     casts: dict[str, Span] = field(default_factory=dict)
 

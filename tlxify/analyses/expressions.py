@@ -36,8 +36,8 @@ def evaluate(run: Interpreter, node: ast.expr) -> Value:
             word = " and " if isinstance(both, ast.And) else " or "
             operands = [evaluate(run, value) for value in values]
             return run.arithmetic.pointwise(*operands, template=f"({word.join('{}' for _ in operands)})")
-        case ast.Compare(left=left, ops=[comparison], comparators=[right]):
-            return _compare(run, comparison, evaluate(run, left), evaluate(run, right), Span.of(node))
+        case ast.Compare(left=left, ops=[_], comparators=[right]):
+            return _compare(run, node, evaluate(run, left), evaluate(run, right))
         case ast.IfExp(test=test, body=body, orelse=orelse):
             known = evaluate(run, test)
             if known.literal is not MISSING:
@@ -98,7 +98,10 @@ def _global(run: Interpreter, node: ast.Name | ast.Attribute, chain: str) -> Val
     raise Decline("TLX107", Span.of(node), name=chain)
 
 
-def _compare(run: Interpreter, op: ast.cmpop, left: Value, right: Value, span: Span) -> Value:
+def _compare(run: Interpreter, node: ast.Compare, left: Value, right: Value) -> Value:
+    op, span = node.ops[0], Span.of(node)
+    if left.scalar and right.scalar and not run.helpers:
+        run.events.comparisons[span] = (node, left, right)
     if left.literal is not MISSING and right.literal is not MISSING:
         match op:
             case ast.Eq() | ast.Is():

@@ -49,7 +49,7 @@ class Interpreter:
     def run(self, kernel: Kernel) -> None:
         """Interprets the kernel with its parameters as unknowns that the launch fixes."""
         self.scope = {p.name: number(Symbol(p.name, launch=True, constexpr=p.constexpr)) for p in kernel.params}
-        self.block(kernel.node.body)
+        self.block([node.node for node in kernel.body])
 
     # ---- statements
 
@@ -129,8 +129,8 @@ class Interpreter:
     def _return(self, statement: ast.Return, value: ast.expr | None) -> None:
         if self.helpers:
             self._returned.append(self.expression(value) if value is not None else literal(None))
-        else:
-            self.events.returns.append(self.place(statement))
+        elif self.loops or value is not None:
+            self.events.returns.append(self.place(statement))  # all others end the kernel where they stand
 
     # ---- helpers
 
@@ -186,6 +186,8 @@ class Interpreter:
             return
         constexpr = test.poly is not None and test.poly.constexpr
         before, span = self.scope, Span.of(statement)
+        if not self.helpers and not test.scalar:
+            self.events.block_tests.add(span)
         if constexpr:
             self.arms = (*self.arms, span)
         else:

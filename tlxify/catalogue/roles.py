@@ -48,12 +48,12 @@ RULES = (
     Rule(
         code="TLX304",
         outcome="declined",
-        title="dot under a run-time condition",
-        fact="This dot runs only if `{condition}` holds at run time.",
-        remedy="Move the condition out of the loop, or make it a `tl.constexpr`.",
+        title="dot under a condition",
+        fact="This dot runs only if `{condition}` holds[: {why}].",
+        remedy="Move the condition out of the loop: around the whole loop, each role can ask it for itself.",
         why=(
-            "Producer and consumers must take the same number of trips through a ring, so the condition must "
-            "be repeated in each."
+            "A slot is filled and freed once in every trip of the loop. Producer and consumers must take the same "
+            "number of trips, so a condition around the loop must be one value that all of them see."
         ),
         example="""
             for k in range(0, K, BK):
@@ -82,13 +82,14 @@ RULES = (
     Rule(
         code="TLX306",
         outcome="declined",
-        title="early return",
-        fact="The kernel returns before its end[ if `{condition}`].",
-        remedy="Put the rest of the kernel under the opposite condition.",
+        title="early return that not all roles can take",
+        fact="The kernel returns before its end[ if `{condition}`][: {why}].",
+        remedy="Return outside of loops, under a scalar condition: a program id, a parameter, a loaded scalar.",
         why=("All warps of a program must leave together; a warp that waits for a departed one waits for ever."),
         example="""
-            if pid >= tl.load(num_tiles_ptr):
-                return
+            for k in range(0, K, BK):
+                if k >= tl.load(length_ptr):
+                    return
         """,
     ),
     Rule(

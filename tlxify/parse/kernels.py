@@ -8,6 +8,7 @@ from ..model import Branch, Decorator, Kernel, Loop, Module, Node, Param, Statem
 from ..source import Span
 from .module import decorator_name
 from .names import AUTOTUNE, HEURISTICS
+from .returns import lifted
 
 
 def find_kernels(module: Module) -> tuple[Kernel, ...]:
@@ -66,7 +67,7 @@ def build_kernel(module: Module, node: ast.FunctionDef) -> Kernel:
         ),
         module=module,
         params=params,
-        body=_nodes(node.body),
+        body=_nodes(lifted(node.body, _names(module, node))),
         decorators=tuple(Decorator(decorator_name(d, module.names), Span.of(d), d) for d in node.decorator_list),
         node=node,
     )
@@ -85,6 +86,13 @@ def _is_constexpr(arg: ast.arg, module: Module) -> bool:
 def _returns_nothing(node: ast.FunctionDef) -> bool:
     """A launched function has no caller to return to; one that returns a value is a helper."""
     return not any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(node))
+
+
+def _names(module: Module, node: ast.FunctionDef) -> frozenset[str]:
+    """Names that mean something in a function."""
+    own = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    own |= {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)}
+    return frozenset(own | set(module.helpers) | set(module.constants) | set(module.names.aliases))
 
 
 def _nodes(body: list[ast.stmt]) -> tuple[Node, ...]:

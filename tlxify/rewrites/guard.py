@@ -50,7 +50,9 @@ def _guard(plan: Plan) -> str:
     for group in guard.same_dtype:
         pointers = "{" + ", ".join(f'"{name}": {name}' for name in group) + "}"
         lines.append(f"    tlx.require_dtypes({pointers}, {dtypes})")
-    reads = ", ".join(variables[view.descriptor] for view in guard.views) + ("," if len(guard.views) == 1 else "")
+    read = [variables[view.descriptor] for view in guard.views]
+    read += [f'tlx.memory("{name}", {name})' for name in guard.scalars]
+    reads = ", ".join(read) + ("," if len(read) == 1 else "")
     if guard.stored:
         lines.append("    # The producer reads ahead of the stores: what is written must not overlap what it reads.")
     for stored in guard.stored:
@@ -95,6 +97,8 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
     output = _output(plan)
     if output:
         schedule.append(f"output=({', '.join(_quoted(name) for name in output)})")
+    if plan.ring.branched:
+        schedule.append("branched=True")
     arguments = [
         "original",
         plan.converted,
@@ -129,7 +133,9 @@ def _quoted(name: str) -> str:
 def _parameters(plan: Plan) -> list[str]:
     """Parameters of the source that the guard reads, in a stable order: pointers, then what shapes and strides name."""
     guard = plan.guard
-    pointers = dict.fromkeys([v.parameter for v in guard.views] + [s.parameter for s in guard.stored])
+    pointers = dict.fromkeys(
+        [*(v.parameter for v in guard.views), *(s.parameter for s in guard.stored), *guard.scalars]
+    )
     shapes = [*(v.shape for v in guard.views), *(s.shape for s in guard.stored)]
     strides = [*(v.strides for v in guard.views), *(s.strides for s in guard.stored)]
     words = {word for texts in (*shapes, *strides) for text in texts if text for word in _identifiers(text)}

@@ -16,18 +16,18 @@ from ..plan import Buffer, Plan, decoded
 from ..source import Span
 from . import consumer, producer
 from .comments import comment_lines, comments_in
-from .function import parse_function
 from .lines import statements
 from .names import bound_names, read_names
 from .rings import rings
 from .role import Role
 from .signature import signature
+from .structure import structured
 from .tasks import tasks
 
 
 def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     """The text of the converted kernel. `tl` is the module's name for `triton.language`."""
-    text = parse_function(kernel)
+    text = structured(kernel)
     bound = bound_names(text.function.body)
     views = {b.name: _view_name(kernel, b, bound) for b in plan.ring.buffers}
     kept = plan.task("producer").keeps | plan.task("consumer").keeps
@@ -47,6 +47,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         at_loop_end=producer.at_loop_end(plan),
         counters=counters,
         adopts=dropped - unseen,
+        reversible=plan.reversible,
     )
     finishing = Role(
         text,
@@ -57,6 +58,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         after_loop=consumer.after_loop(plan),
         counters=counters,
         adopts=unseen,
+        reversible=plan.reversible,
         notes={span: f"# {note}" for span, note in plan.notes},
         # The producer shows what is said about an operand's load; the consumer need not say it again.
         silent=frozenset(buffer.statement for buffer in plan.ring.buffers) - {dot.statement for dot in plan.ring.dots},

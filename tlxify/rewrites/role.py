@@ -20,6 +20,7 @@ from .comments import blank, comment_lines, comments_in, leading, trailing, with
 from .expressions import replace
 from .function import FunctionText
 from .lines import statements
+from .negation import negated
 
 #: Text of the statements that stand for one of the source's.
 Replacement = str
@@ -46,6 +47,8 @@ class Role:
     adopts: frozenset[Span] = frozenset()
     #: Replaced statements whose comments another role shows.
     silent: frozenset[Span] = frozenset()
+    #: Comparisons that may be turned round.
+    reversible: tuple[Span, ...] = ()
     _pending: list[str] = field(default_factory=list)
 
     def body(self) -> list[cst.BaseStatement]:
@@ -138,13 +141,22 @@ class Role:
         return node.with_changes(test=replace(node.test, self.text, self.expressions))
 
     def _if(self, node: cst.If) -> cst.If:
-        body = node.body
+        """The `if` with what the role keeps of its arms; where that is the `else` alone, the condition turns round."""
+        body, orelse = node.body, node.orelse
         assert isinstance(body, cst.IndentedBlock | cst.SimpleStatementSuite)
+        if isinstance(orelse, cst.Else) and not self._any(body) and self._any(orelse.body):
+            before, self._pending = self._pending, []
+            self._block(self._indented(body).body)  # for what is said there
+            said = [*comments_in(self._indented(body).header), *self._pending, *comments_in(_header(orelse.body))]
+            self._pending = before
+            test = replace(negated(node.test, self.text, self.reversible), self.text, self.expressions)
+            work = _suite(body, self._arm(orelse.body)).with_changes(header=cst.TrailingWhitespace())
+            lines = [*leading(node), *comment_lines(said)]
+            return node.with_changes(test=test, body=work, orelse=None, leading_lines=lines)
         inner = self._arm(body)
-        orelse = node.orelse
         match orelse:
             case cst.If():
-                orelse = self._if(orelse)
+                orelse = self._if(orelse) if self.text.span(orelse) in self.keeps else None
             case cst.Else(body=arm):
                 kept = self._arm(arm)
                 orelse = orelse.with_changes(body=_suite(arm, kept)) if kept else None
@@ -153,6 +165,11 @@ class Role:
             body=_suite(body, inner or statements("pass")),
             orelse=orelse,
         )
+
+    def _any(self, body: cst.BaseSuite) -> bool:
+        """Whether the role has something to do in a block."""
+        spans = {self.text.span(single) for node in self._indented(body).body for single in self._one_by_one(node)}
+        return not spans.isdisjoint(self.keeps | set(self.replaced))
 
     def _arm(self, body: cst.BaseSuite) -> list[cst.BaseStatement]:
         before, self._pending = self._pending, []
@@ -171,6 +188,11 @@ class Role:
             nodes = [*nodes[:-1], with_leading(last, [*leading(last), *comment_lines(self._pending)])]
             self._pending = []
         return nodes
+
+
+def _header(body: cst.BaseSuite) -> cst.CSTNode:
+    """What stands behind the colon."""
+    return body.header if isinstance(body, cst.IndentedBlock) else cst.TrailingWhitespace()
 
 
 def _suite(body: cst.BaseSuite, inner: list[cst.BaseStatement]) -> cst.IndentedBlock:

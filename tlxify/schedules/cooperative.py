@@ -59,6 +59,7 @@ def plan(
     introduced.update({name: names.exactly(name) for name in _PASSED})
     tasks = _tasks(around, ring, introduced)
     order.not_read_back(facts, tasks[0].keeps)
+    order.same_way(facts, tasks[0].keeps)
     if around.persistence and order.rebound(facts, parameters, [task.keeps for task in tasks]):
         return plan(facts, parameters, taken, target, persistent=False)
     tiles = " + ".join(b.name for b in ring.buffers)
@@ -74,9 +75,10 @@ def plan(
         edges=(Edge("producer", "consumer", ring.full, tiles), Edge("consumer", "producer", ring.empty, tiles)),
         split=around.split,
         persistence=around.persistence,
-        guard=launch_guard(facts, target, ring),
+        guard=launch_guard(facts, target, ring, tasks[0].keeps),
         program_ids=_calls(around.persistence, facts.program_ids),
         num_programs=_calls(around.persistence, facts.num_programs),
+        reversible=tuple(comparison.span for comparison in facts.comparisons if comparison.integers),
         names=tuple(introduced.items()),
         notes=_notes(facts, wrapped),
     )
@@ -100,6 +102,7 @@ def _ring(around: Frame, buffers: dict[int, Buffer]) -> Ring:
         stop=stop,
         counted_by_loop=not running and start == "0" and step == "1",
         reused=running,
+        branched=order.joined(around.facts, loop.span),
     )
 
 

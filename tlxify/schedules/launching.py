@@ -5,19 +5,25 @@ from __future__ import annotations
 from ..diagnostics import Decline
 from ..facts import Facts
 from ..plan import LaunchGuard, Ring, Stored
+from ..source import Span
 from ..targets import Target
 from .writing import write_for_guard
 
 
-def launch_guard(facts: Facts, target: Target, ring: Ring) -> LaunchGuard:
-    """The views of all operands, the operands of one dtype, and the memory that must not overlap them.
+def launch_guard(facts: Facts, target: Target, ring: Ring, producer: frozenset[Span]) -> LaunchGuard:
+    """The views of all operands, the operands of one dtype, and the memory that must not overlap what is read ahead.
+
+    `producer` are the statements that the producer keeps: it reads their scalars itself.
 
     Raises Decline TLX2xx for a store to memory that no parameter names.
     """
     parameter = {buffer.name: buffer.view.parameter for buffer in ring.buffers}
     groups = (tuple(dict.fromkeys((parameter[dot.a], parameter[dot.b]))) for dot in ring.dots)
     views = tuple(buffer.view for buffer in ring.buffers)
-    return LaunchGuard(views, tuple(dict.fromkeys(groups)), target.dot_dtypes, _stored(facts))
+    fed = {buffer.load for buffer in ring.buffers}
+    read = [load.pointer for load in facts.loads if load.statement in producer and load.span not in fed]
+    scalars = tuple(dict.fromkeys(name for name in read if name is not None))
+    return LaunchGuard(views, tuple(dict.fromkeys(groups)), target.dot_dtypes, _stored(facts), scalars)
 
 
 def _stored(facts: Facts) -> tuple[Stored, ...]:

@@ -22,8 +22,6 @@ def dot_loop(facts: Facts) -> LoopFact:
             raise Decline("TLX104", dot.statement, what=f"a dot inside the helper `{dot.helpers[0]}`")
         if not dot.loops:
             raise Decline("TLX302", dot.span)
-        if dot.branches:
-            raise Decline("TLX304", dot.span, condition=_condition(facts, dot.branches[-1]))
         _in_every_trip(facts, dot)
     first = facts.dots[0]
     for dot in facts.dots[1:]:
@@ -38,8 +36,8 @@ def dot_loop(facts: Facts) -> LoopFact:
 
 
 def _in_every_trip(facts: Facts, event: Dot | Load) -> None:
-    """A slot is filled and freed once in every trip, whatever the constexprs are."""
-    for arm in event.arms:
+    """A slot is filled and freed once in every trip. Conditions around the whole loop are repeated in every role."""
+    for arm in (*event.branches, *event.arms):
         if event.loops and event.loops[-1].contains(arm):
             raise Decline("TLX304", event.span, condition=_condition(facts, arm))
 
@@ -50,7 +48,7 @@ def effects(facts: Facts, loop: LoopFact) -> None:
     Raises Decline TLX104, TLX306, TLX308, TLX311, TLX312, TLX314.
     """
     for span in facts.returns:
-        raise Decline("TLX306", span)
+        raise Decline("TLX306", span, why="it stands in a loop")
     for span, what in facts.effects:
         raise Decline("TLX312", span, name=what)
     for other in facts.loops:
@@ -89,8 +87,6 @@ def operand(facts: Facts, dot: Dot, side: DotOperand) -> tuple[Load, Access]:
         raise Decline("TLX104", load.statement, what=f"an operand loaded inside the helper `{load.helpers[0]}`")
     if load.loops != dot.loops:
         raise Decline("TLX305", side.span, name=side.text, why="it is loaded outside the loop")
-    if load.branches:
-        raise Decline("TLX304", load.span, condition=_condition(facts, load.branches[-1]))
     _in_every_trip(facts, load)
     if load.other_use is not None:
         raise Decline("TLX313", load.other_use, name=load.target or side.text)

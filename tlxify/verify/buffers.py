@@ -106,7 +106,8 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
             strides.append(evaluate(expression, known))
         faithful &= tuple(strides) == wanted
         under = tensors[first_read].owner if case.layout(spec.name) == "overlap" and first_read in tensors else None
-        memory = _memory(spec, dtypes[spec.dtype_group], shape, tuple(strides), case, run, under)
+        values = tuple(evaluate(expression, known) for expression in spec.values)
+        memory = _memory(spec, dtypes[spec.dtype_group], shape, tuple(strides), case, run, under, values)
         tensors[spec.name] = memory
     for spec_ in contract.constexprs:
         if spec_.kind == "dtype" and spec_.dtype_of is not None and spec_.name not in known:
@@ -125,6 +126,7 @@ def _memory(
     case: Case,
     run: int,
     under: Any,
+    values: tuple[int, ...],
 ) -> Memory:
     kind = storage(dtype)
     if any(stride < 0 for stride in strides):
@@ -147,8 +149,10 @@ def _memory(
             np.arange(extent) * stride, tuple(other for other in range(len(shape)) if other != axis)
         )
     mine[indices.reshape(-1)] = True
+    if spec.writes and int(mine.sum()) < array.size:
+        raise Inapplicable(f"elements of {spec.name} share memory: which is written last, no launch says")
     if spec.reads:
-        array[...] = elements(spec.name, shape, dtype, case.data)
+        array[...] = elements(spec.name, shape, dtype, case.data, values)
     else:
         array[...] = _poison(dtype, kind, run)
     return Memory(spec, dtype, owner, array, mine, owner.copy())
@@ -167,20 +171,23 @@ LARGEST_PRODUCT = 1e32
 
 
 @functools.lru_cache(maxsize=16)
-def elements(name: str, shape: tuple[int, ...], dtype: str, data: Data) -> Any:
-    """Values of an input; the same for the same name, shape and kind of data."""
-    seed = int.from_bytes(hashlib.blake2s(f"{name} {shape} {data}".encode(), digest_size=8).digest(), "little")
+def elements(name: str, shape: tuple[int, ...], dtype: str, data: Data, values: tuple[int, ...] = ()) -> Any:
+    """Values of an input; the same for the same name, shape and kind of data. With `values`, each is one of them."""
+    told = f"{name} {shape} {data}" + (f" {values}" if values else "")
+    seed = int.from_bytes(hashlib.blake2s(told.encode(), digest_size=8).digest(), "little")
     generator = np.random.default_rng(seed)
+    if values:
+        return encode(generator.choice(np.array(values), shape), dtype)
     if dtype not in FORMATS:
         return generator.integers(-8, 8, shape).astype(storage(dtype))
-    values = np.ones(shape) if data == "ones" else generator.standard_normal(shape)
+    drawn = np.ones(shape) if data == "ones" else generator.standard_normal(shape)
     limits = FORMATS[dtype]
     if data == "denormal":
-        values = values * limits.tiny / 4
+        drawn = drawn * limits.tiny / 4
     elif data == "large":
         # Sums of products stay inside fp32: past its end, infinity or NaN would depend on the order of the summands.
-        values = values * min(limits.largest, LARGEST_PRODUCT) ** 0.5 / 4
-    elif data == "special" and values.size:
+        drawn = drawn * min(limits.largest, LARGEST_PRODUCT) ** 0.5 / 4
+    elif data == "special" and drawn.size:
         for odd in (np.nan, np.inf, -np.inf):
-            values.reshape(-1)[generator.integers(values.size)] = odd
-    return encode(values, dtype)
+            drawn.reshape(-1)[generator.integers(drawn.size)] = odd
+    return encode(drawn, dtype)

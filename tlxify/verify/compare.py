@@ -50,21 +50,25 @@ def compare(
         return Comparison(
             output, False, np.inf, 0.0, f"{output}{_at(index)}: written by the {did}, not by the {did_not}"
         )
-    wrong = bits(converted.copy()) != bits(source.copy())
+    # What neither wrote holds the poison of its own launch: it says nothing, and must not widen the tolerance.
+    written = ~unwritten
+    wrong = (bits(converted.copy()) != bits(source.copy())) & written
     identical = not wrong.any()
     got, had = decode(converted, dtype), decode(source, dtype)
     if dtype not in FORMATS:
         mismatch = None if identical else _tell(output, _first(wrong), got, had, had, wrong)
         return Comparison(output, identical, 0.0 if identical else np.inf, 0.0, mismatch)
     with np.errstate(all="ignore"):
-        return _compare_floats(output, got, had, had if oracle is None else oracle, dtype, identical)
+        return _compare_floats(output, got, had, had if oracle is None else oracle, dtype, identical, written)
 
 
-def _compare_floats(output: str, got: Any, had: Any, exact: Any, dtype: str, identical: bool) -> Comparison:
-    odd = ~((got == had) | (np.isfinite(got) & np.isfinite(had)) | (np.isnan(got) & np.isnan(had)))
+def _compare_floats(
+    output: str, got: Any, had: Any, exact: Any, dtype: str, identical: bool, written: Any
+) -> Comparison:
+    odd = ~((got == had) | (np.isfinite(got) & np.isfinite(had)) | (np.isnan(got) & np.isnan(had))) & written
     if odd.any():
         return Comparison(output, False, np.inf, 0.0, _tell(output, _first(odd), got, had, exact, odd))
-    usable = np.isfinite(had) & np.isfinite(got) & np.isfinite(exact)
+    usable = np.isfinite(had) & np.isfinite(got) & np.isfinite(exact) & written
     if not usable.any():
         return Comparison(output, identical, 0.0, 0.0, None)
     size = float(np.sqrt(np.mean(np.square(exact[usable]))))

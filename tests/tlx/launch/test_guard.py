@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.tlx.launch.fakes import BF16, FP16, FP32, DType, Memory
-from tlx.launch.guard import UNBOUNDED, Fallback, require, require_disjoint, require_dtypes, tma_view
+from tlx.launch.guard import UNBOUNDED, Fallback, memory, require, require_disjoint, require_dtypes, tma_view
 from tlx.launch.pointers import ByteRange, byte_range, dtype_name
 
 BASE = 1 << 20
@@ -164,6 +164,13 @@ def test_stores_must_stay_clear_of_what_is_read(offset, strides, overlaps):
 
 def test_no_store_no_overlap():
     require_disjoint("c", None, (64, 32), (32, 1), reads=[view((64, 32), (32, 1))])
+
+
+def test_scalars_that_are_read_must_not_be_stored_to():
+    counts = memory("counts", Memory(BASE))
+    with pytest.raises(Fallback, match="c is stored to where counts is read"):
+        require_disjoint("c", Memory(BASE + 64), (64, 32), (32, 1), reads=[counts])
+    require_disjoint("c", Memory(BASE), (64, 32), (32, 1), reads=[memory("none", None)])
 
 
 def test_dtypes():

@@ -27,8 +27,8 @@ def load(run: Interpreter, call: Call) -> Value:
     other = run.expression(other_node) if other_node is not None else None
     if not address.axes and (mask is None or not mask.axes):
         number = len(run.events.loads)
-        run.events.loads.append(LoadEvent(place, number, target, address, mask, other, ()))
         loaded = Symbol(f"load@{run.site(call.span)}")
+        run.events.loads.append(LoadEvent(place, number, target, address, mask, other, (), loaded))
         return Value(poly=Poly.of(loaded), loads=frozenset({number}))
     _no_block_pointer(call, address_node)
     axes = run.axes.broadcast(address.axes, *(value.axes for value in (mask, other) if value is not None))

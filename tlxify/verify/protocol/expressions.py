@@ -61,6 +61,8 @@ class Expressions:
         self.module = module
         self.world = world
         self.names: dict[str, object] = {}
+        #: Comparisons of unknown values whose outcome the loops around have settled, by key.
+        self.agreed: dict[str, bool] = {}
         #: What is wrong at one place of the text, whatever the schedule.
         self.flaws: list[Flaw] = []
 
@@ -154,6 +156,10 @@ class Expressions:
             except TypeError:
                 pass
         result = Unknown.of(first, symbol, second)
+        if isinstance(first, Unknown) and first == second and symbol in ("<", "=="):
+            return (symbol == "==") != negate
+        if result.key in self.agreed:
+            return self.agreed[result.key] != negate
         return _negation(result) if negate else result
 
     def attribute(self, node: ast.Attribute, inner: ast.expr, attr: str) -> Any:

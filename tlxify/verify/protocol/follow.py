@@ -163,9 +163,18 @@ class Follower(Expressions):
             return
         loop = Unknown.of("range", *bounds)
         start, step = (0, 1) if len(bounds) == 1 else (bounds[0], bounds[2] if len(bounds) == 3 else 1)
-        for trip in range(loop.choice(self.world.seed, 5)):
-            known = isinstance(start, int) and isinstance(step, int)
-            yield start + trip * step if known else Unknown.of(loop, "trip", trip)
+        # "Is there a trip" and "is this the first one" are asked outside of the head as well, and must agree with it.
+        stop = bounds[0] if len(bounds) == 1 else bounds[1]
+        runs = Unknown.of(start, "<", stop)
+        some = self.agreed.get(runs.key, bool(runs.choice(self.world.seed, 2)))
+        for trip in range(1 + loop.choice(self.world.seed, 4) if some else 0):
+            if isinstance(start, int) and isinstance(step, int):
+                yield start + trip * step
+                continue
+            value = Unknown.of(loop, "trip", trip) if trip else start
+            if isinstance(value, Unknown):
+                self.agreed[Unknown.of(start, "<", value).key] = trip > 0
+            yield value
 
     def region(self, node: ast.With, call: ast.Call, body: list[ast.stmt]) -> None:
         """Follows `with tlx.async_tasks():` and its tasks."""

@@ -1,4 +1,4 @@
-# A program may leave early.
+# The condition is a block: there is no single answer for the program.
 
 import triton
 import triton.language as tl
@@ -6,16 +6,15 @@ import triton.language as tl
 
 @triton.jit
 def kernel(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
-    if tl.program_id(0) * BLOCK_M >= M:
-        return
-
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    if rows < M:
+        return
     for start in range(0, K, BLOCK_K):
         depth = start + tl.arange(0, BLOCK_K)
         a = tl.load(a_ptr + rows[:, None] * lda + depth[None, :], mask=(rows[:, None] < M) & (depth[None, :] < K), other=0.0)
         b = tl.load(b_ptr + depth[:, None] * ldb + cols[None, :], mask=(depth[:, None] < K) & (cols[None, :] < N), other=0.0)
         acc += tl.dot(a, b)
     tl.store(c_ptr + rows[:, None] * ldc + cols[None, :], acc.to(tl.float16), mask=(rows[:, None] < M) & (cols[None, :] < N))
-# declined: TLX306 at 10
+# declined: TLX306 at 12

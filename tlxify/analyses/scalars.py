@@ -1,0 +1,200 @@
+"""Scalars that a kernel reads from memory: how long their memory is, and which values are worth trying.
+
+A count, a flag or an index decides what a program does. Launches of our own must take both sides of what it decides,
+and must not index past anything: the values are chosen by how the scalar is used, and where that is not understood
+there is no launch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..contract import TensorSpec
+from ..facts import Facts, Load, LoopFact, StatementFact
+from ..poly import ONE, Poly, Symbol
+
+_PROGRAM = re.compile(r"tl\.(program_id|num_programs)\((\d)\)")
+
+
+@dataclass(slots=True)
+class Scalars:
+    """The scalar loads of one kernel."""
+
+    facts: Facts
+    #: Extents of block axes, by axis.
+    extents: Mapping[int, str]
+    #: Sizes that no parameter holds.
+    free: dict[str, None] = field(default_factory=dict)
+
+    def spec(self, pointer: str) -> TensorSpec | None:
+        """The memory behind a pointer through which only scalars are read; None where its use is not understood."""
+        lengths: dict[str, None] = {}
+        values: dict[str, None] = {}
+        for load in self._loads(pointer):
+            if load.offset is None or load.symbol is None or (last := self.upper(load.offset)) is None:
+                return None
+            found = self._values(load.symbol)
+            if found is None:
+                return None
+            lengths[one_more(last)] = None
+            values |= dict.fromkeys(found)
+        length = next(iter(lengths)) if len(lengths) == 1 else f"max({', '.join(lengths)})"
+        if not values and any(self._asked(load) for load in self._loads(pointer)):
+            values = dict.fromkeys(("0", "1"))
+        dtype = "i32" if values else "fp32"
+        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, (dtype,), tuple(values))
+
+    def upper(self, poly: Poly) -> str | None:
+        """An expression that `poly` never exceeds, as long as everything in it counts from zero."""
+        for loop in self.facts.loops:
+            poly = _at_the_end(poly, loop)
+        if len(poly.terms) == 1 and poly.terms[0][1] == 1 and len(poly.terms[0][0]) == 1:
+            return self._largest(poly.terms[0][0][0])
+        parts: list[str] = []
+        for monomial, coefficient in sorted(poly.terms, key=lambda term: not term[0]):
+            if not monomial:
+                parts.append(f"{'-' if coefficient < 0 else '+'} {abs(coefficient)}")
+            if not monomial or coefficient < 0:
+                continue  # what is taken away leaves no more than there was
+            factors = [text for symbol in monomial if (text := self._largest(symbol)) is not None]
+            if len(factors) < len(monomial):
+                return None
+            product = " * ".join([*([str(coefficient)] if coefficient != 1 else []), *map(_closed, factors)])
+            parts.append(f"+ {product}")
+        return " ".join(parts).removeprefix("+ ") or "0"
+
+    def _largest(self, symbol: Symbol) -> str | None:
+        if match := _PROGRAM.fullmatch(symbol.name):
+            name = f"grid_{match[2]}"
+            self.free[name] = None
+            return f"{name} - 1" if match[1] == "program_id" else name
+        if symbol.launch:
+            return symbol.name if "tl." not in symbol.name else None
+        if symbol.template in ("({} // {})", "({} % {})"):
+            left, right = symbol.operands
+            if not right.launch or "tl." in right.text():
+                return None
+            if symbol.template == "({} % {})":
+                return f"{_closed(right.text())} - 1"
+            return self.upper(left)  # no larger than what is divided
+        if symbol.template.startswith("min"):
+            return next((text for operand in symbol.operands if (text := self.upper(operand)) is not None), None)
+        load = next((load for load in self.facts.loads if load.symbol == symbol), None)
+        return f"{self._count(load)} - 1" if load is not None and load.pointer is not None else None
+
+    def _count(self, load: Load) -> str:
+        """How many things a loaded index tells apart."""
+        name = f"count_{load.pointer}"
+        self.free[name] = None
+        return name
+
+    def _loads(self, pointer: str) -> list[Load]:
+        return [load for load in self.facts.loads if load.pointer == pointer and not load.axes]
+
+    def _asked(self, load: Load) -> bool:
+        return any(
+            statement.kind == "branch" and (statement.span == load.statement or load.target in statement.reads)
+            for statement in _every(self.facts)
+        )
+
+    def _values(self, symbol: Symbol) -> list[str] | None:
+        """Values on both sides of what the scalar decides; None where it moves a tile or bounds one."""
+        values: list[str] = []
+        for _, access in self.facts.accesses:
+            for dimension in access.dimensions:
+                if dimension.extent is not None and symbol in _all(dimension.extent):
+                    return None
+                if symbol not in _all(dimension.coordinate):
+                    continue
+                if dimension.axis is not None or dimension.coordinate != Poly.of(symbol):
+                    return None
+                load = next(load for load in self.facts.loads if load.symbol == symbol)
+                values += ["0", f"{self._count(load)} - 1"]
+        if any(symbol in _all(bound.index) for store in self.facts.stores for bound in store.bounds):
+            return None
+        if values:
+            return values
+        for loop in self.facts.loops:
+            if loop.stop is not None and symbol in _all(loop.stop):
+                trips = self._trips(symbol, loop)
+                if trips is None:
+                    return None
+                values += trips
+        if values:
+            return values
+        for comparison in self.facts.comparisons:
+            values += self._around(symbol, comparison.left - comparison.right)
+        return values
+
+    def _trips(self, symbol: Symbol, loop: LoopFact) -> list[str] | None:
+        """No trip, one, and as many as there are tiles."""
+        assert loop.stop is not None
+        size = self._depth()
+        quotient, rest = loop.stop.divide(Poly.of(symbol))
+        if size is None:
+            return None
+        if rest == Poly() and quotient.launch:
+            unit = f"cdiv({size}, {quotient.text()})" if quotient != ONE else size
+            return ["0", "1", unit]
+        (inner,) = loop.stop.symbols if len(loop.stop.symbols) == 1 else (None,)
+        if inner is not None and inner.template == "cdiv({}, {})" and inner.operands[0] == Poly.of(symbol):
+            return ["0", "1", size]
+        return None
+
+    def _depth(self) -> str | None:
+        axis = self.facts.dots[0].a.axes[1] if self.facts.dots else None
+        return self.extents.get(axis) if axis is not None else None
+
+    def _around(self, symbol: Symbol, difference: Poly) -> list[str]:
+        """The threshold of a comparison with zero, and its neighbours."""
+        own = dict(difference.terms).get((symbol,), 0)
+        others = difference - Poly.of(symbol) * Poly.of(own)
+        if abs(own) != 1 or symbol in _all(others):
+            return []
+        threshold = -others if own == 1 else others
+        if threshold.constant is not None:
+            return [str(threshold.constant + step) for step in (-1, 0, 1)]
+        largest = self.upper(threshold)
+        return ["0", largest, one_more(largest)] if largest is not None else []
+
+
+def _at_the_end(poly: Poly, loop: LoopFact) -> Poly:
+    """`poly` with a loop's counter at its last value."""
+    if loop.trip not in poly.symbols or loop.start is None or loop.stop is None or loop.step is None:
+        return poly
+    counter = loop.start + loop.step * Poly.of(loop.trip)
+    for monomial, coefficient in poly.terms:
+        if loop.trip in monomial and coefficient > 0:
+            rest = poly - counter * Poly.of(coefficient)
+            if loop.trip not in rest.symbols:
+                return rest + (loop.stop - ONE) * Poly.of(coefficient)
+    return poly
+
+
+def _all(poly: Poly) -> frozenset[Symbol]:
+    """The symbols of a polynomial, and those inside them."""
+    inner = (_all(operand) for symbol in poly.symbols for operand in symbol.operands)
+    return frozenset(poly.symbols).union(*inner)
+
+
+def _every(facts: Facts) -> list[StatementFact]:
+    pending: list[StatementFact] = list(facts.statements)
+    found: list[StatementFact] = []
+    while pending:
+        statement = pending.pop()
+        found.append(statement)
+        pending += [*statement.body, *statement.orelse]
+    return found
+
+
+def one_more(text: str) -> str:
+    """The length of what ends at `text`."""
+    if text.isdigit():
+        return str(int(text) + 1)
+    return text.removesuffix(" - 1") if text.endswith(" - 1") else f"{text} + 1"
+
+
+def _closed(text: str) -> str:
+    return text if re.fullmatch(r"\w+(\([^()]*\))?", text) else f"({text})"
