@@ -39,7 +39,10 @@ def test_generated_lines_are_laid_out_as_black_does(path):
 
     text = converted(path).sidecar_text
     functions = text[text.index("@tlx.jit") :]
-    assert black.format_str(functions, mode=black.Mode(line_length=120)) == functions
+    assert (
+        black.format_str(functions, mode=black.Mode(line_length=120, target_versions={black.TargetVersion.PY310}))
+        == functions
+    )
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=name)

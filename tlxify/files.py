@@ -65,6 +65,10 @@ def write_atomic(path: Path, data: bytes) -> None:
     """
     if path.is_symlink():
         raise FileError(f"{path} is a symbolic link; name the file it points to")
+    if path.exists() and not path.is_file():
+        # A device or a pipe is written to; replacing it would take it away from everybody else.
+        _write_through(path, data)
+        return
     try:
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~umask()
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -79,6 +83,14 @@ def write_atomic(path: Path, data: bytes) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(name)
             raise
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _write_through(path: Path, data: bytes) -> None:
+    try:
+        with path.open("wb") as stream:
+            stream.write(data)
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror or error}") from error
 

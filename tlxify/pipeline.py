@@ -16,7 +16,7 @@ from .fingerprint import fingerprint
 from .layout import line_length
 from .model import Constant, Helper, Kernel, Module, walk
 from .outcome import FileConversion, KernelOutcome, VerdictWord
-from .parse.kernels import find_kernels
+from .parse.kernels import find_kernels, nested_kernels
 from .parse.module import parse_module
 from .plan import Plan
 from .reach import reach
@@ -24,7 +24,7 @@ from .rewrites import blocks
 from .rolemap import role_lines
 from .schedules import cooperative
 from .slice import cut
-from .source import SourceFile
+from .source import SourceFile, Span
 from .targets import HOPPER, Target
 
 #: Schedules by the name a user may ask for: whether program ids become a tile loop.
@@ -73,13 +73,16 @@ def convert(
     path = Path(source.path)
     side = path.with_name(f"{path.stem}_tlx.py")
     sidecar = blocks.sidecar(path.name, pieces, blocks.licence_of(source.text))
-    return FileConversion(
+    conversion = FileConversion(
         source,
         tuple(_checkable(outcome, piece, sidecar, str(side)) for outcome, piece in results),
         module_text=blocks.self_contained(module, pieces, width),
         sidecar_text=sidecar,
         patched_source_text=blocks.patched(module, pieces, side.stem, package=path.with_name("__init__.py").exists()),
     )
+    for text in (conversion.module_text, conversion.sidecar_text, conversion.patched_source_text):
+        ast.parse(text)  # what does not parse is a fault of ours: nothing may be written
+    return conversion
 
 
 def _convert_one(
@@ -136,7 +139,8 @@ def _written_by_user(source: SourceFile) -> SourceFile:
 def _chosen(module: Module, names: tuple[str, ...] | None) -> tuple[Kernel, ...]:
     found = find_kernels(module)
     if not found:
-        raise Decline("TLX102", None)
+        nested = next(nested_kernels(module), None)
+        raise Decline("TLX109", Span.of(nested), name=nested.name) if nested else Decline("TLX102", None)
     if names is None:
         return found
     known = {kernel.name: kernel for kernel in found}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from ..model import Branch, Decorator, Kernel, Loop, Module, Node, Param, Statement
 from ..source import Span
 from .module import decorator_name
-from .names import AUTOTUNE, HEURISTICS
+from .names import AUTOTUNE, HEURISTICS, JIT
 from .returns import lifted
 
 
@@ -30,6 +31,15 @@ def find_kernels(module: Module) -> tuple[Kernel, ...]:
         if tuned or helper.name in launched or (helper.name not in called and _returns_nothing(helper.node)):
             kernels.append(kernel)
     return tuple(sorted(kernels, key=lambda kernel: kernel.span.line))
+
+
+def nested_kernels(module: Module) -> Iterator[ast.FunctionDef]:
+    """Jit functions inside other functions or classes: they are not followed."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef) and any(
+            decorator_name(item, module.names) == JIT for item in node.decorator_list
+        ):
+            yield node
 
 
 def launched_names(tree: ast.Module) -> frozenset[str]:

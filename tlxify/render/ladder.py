@@ -10,10 +10,10 @@ from rich.text import Text
 from ..verdict import Evidence, Rung, Verdict
 
 MEANING = {
-    Rung.PROTOCOL: "barrier protocol",
+    Rung.PROTOCOL: "proved from the text",
     Rung.SIMULATED: "simulated on the CPU",
     Rung.COMPILED: "compiled for the target",
-    Rung.RAN: "ran on a GPU",
+    Rung.RAN: "run on a GPU",
 }
 
 
@@ -42,7 +42,8 @@ def ladder(verdict: Verdict) -> RenderableType:
     for rung, meaning in MEANING.items():
         mark, look = state(verdict, rung)
         facts = [item.text for item in verdict.evidence if item.rung == rung and item.ok]
-        table.add_row(Text(mark, look), Text(rung.name.lower(), look), Text("; ".join(facts) or meaning, "dim"))
+        said = "; ".join(facts) or (f"not {meaning}" if mark == "·" else meaning)
+        table.add_row(Text(mark, look), Text(rung.name.lower(), look), Text(said, "dim"))
     parts: list[RenderableType] = [headline(verdict), Padding(table, (0, 0, 0, 2))]
     parts += [Text(f"  skipped: {reason}", "yellow") for reason in verdict.skipped]
     parts += [finding(item) for item in verdict.findings]

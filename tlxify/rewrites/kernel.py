@@ -48,6 +48,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         counters=counters,
         adopts=dropped - unseen,
         reversible=plan.reversible,
+        acquiring=frozenset({plan.ring.buffers[0].statement}),
     )
     finishing = Role(
         text,

@@ -39,4 +39,5 @@ def formatted(text: str, width: int = WIDTH) -> str:
     """The text as black lays it out, without white space around it."""
     import black
 
-    return black.format_str(text, mode=black.Mode(line_length=width)).strip("\n")
+    mode = black.Mode(line_length=width, target_versions={black.TargetVersion.PY310})
+    return black.format_str(text, mode=mode).strip("\n")

@@ -40,12 +40,22 @@ def rings(plan: Plan, tl: str) -> str:
     for barrier, arrow in zip(plan.barriers, ("producer → consumers", "consumers → producer"), strict=True):
         lines.append(f"# {arrow}: {barrier.meaning}.")
         lines.append(f"{barrier.name} = tlx.alloc_barriers({stages}, arrive_count={barrier.arrivals})")
-    elements = " + ".join(f"{b.tile[0]} * {b.tile[1]}" for b in ring.buffers)
+    elements = _elements([buffer.tile for buffer in ring.buffers])
     size = f"tlx.size_of(tlx.dtype_of({ring.buffers[0].view.descriptor}))"
-    lines.append(f"{plan.name('SLOT_BYTES')}: {tl}.constexpr = ({elements}) * {size}")
+    lines.append(f"{plan.name('SLOT_BYTES')}: {tl}.constexpr = {elements} * {size}")
     return "\n".join(lines)
 
 
 def listed(names: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def _elements(tiles: list[tuple[str, str]]) -> str:
+    """Elements of one slot, as a product where the tiles share a side: `(BLOCK_M + BLOCK_N) * BLOCK_K`."""
+    for side in tiles[0]:
+        if all(side in tile for tile in tiles) and len(tiles) > 1:
+            others = [tile[1] if tile[0] == side else tile[0] for tile in tiles]
+            return f"({' + '.join(others)}) * {side}"
+    total = " + ".join(f"{rows} * {columns}" for rows, columns in tiles)
+    return f"({total})" if len(tiles) > 1 else total

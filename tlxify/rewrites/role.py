@@ -45,6 +45,8 @@ class Role:
     notes: Mapping[Span, str] = field(default_factory=dict)
     #: Statements that no role keeps, whose comments this one takes over.
     adopts: frozenset[Span] = frozenset()
+    #: Replaced statements that begin with the wait for a slot: what the source says of them belongs to what follows it.
+    acquiring: frozenset[Span] = frozenset()
     #: Replaced statements whose comments another role shows.
     silent: frozenset[Span] = frozenset()
     #: Comparisons that may be turned round.
@@ -96,9 +98,13 @@ class Role:
         new = statements(text)
         own = [*(line.comment.value for line in leading(node) if line.comment), *trailing(node)]
         own = [] if self.text.span(node) in self.silent else own
-        lines = [*blank(leading(node)), *comment_lines([*self._pending, *own]), *leading(new[0])]
+        first, last = [*self._pending], own
+        if self.text.span(node) not in self.acquiring:
+            first, last = [*first, *own], []
         self._pending = []
-        return [with_leading(new[0], lines), *new[1:]]
+        lines = [*blank(leading(node)), *comment_lines(first), *leading(new[0])]
+        new = [with_leading(new[0], lines), *new[1:]]
+        return [*new[:-1], with_leading(new[-1], [*comment_lines(last), *leading(new[-1])])] if last else new
 
     def _one_by_one(self, node: cst.BaseStatement) -> list[cst.BaseStatement]:
         """`a = 1; b = 2` as two lines; what is said behind them is said behind the second."""

@@ -2,7 +2,6 @@
 # kernel  batched_matmul_kernel -> _batched_matmul_kernel_ws, source 1f79055a3cc4468a
 # plan    cooperative, persistent for sm_90: one producer, consumer groups; a_ring, b_ring; one dot in flight
 
-import triton
 import triton.language as tl
 
 import tlx
@@ -47,7 +46,7 @@ def _batched_matmul_kernel_ws(
     full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
     empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
-    SLOT_BYTES: tl.constexpr = (BLOCK_M * BLOCK_K + BLOCK_K * BLOCK_N) * tlx.size_of(tlx.dtype_of(a_desc))
+    SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_K * tlx.size_of(tlx.dtype_of(a_desc))
 
     with tlx.async_tasks():
         # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of a and b.
@@ -134,7 +133,7 @@ def _batched_matmul_kernel_guard(
     stride_cb,
     stride_cm,
     stride_cn,
-    **_
+    **_,
 ):
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
     a = tlx.tma_view("a_ptr", a_ptr, shape=(None, M, K), strides=(stride_ab, stride_am, stride_ak))

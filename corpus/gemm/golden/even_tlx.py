@@ -2,7 +2,6 @@
 # kernel  even_matmul_kernel -> _even_matmul_kernel_ws, source 41f52f19dce17fdb
 # plan    cooperative, persistent for sm_90: one producer, consumer groups; a_ring, b_ring; one dot in flight
 
-import triton
 import triton.language as tl
 
 import tlx
@@ -38,7 +37,7 @@ def _even_matmul_kernel_ws(
     full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
     empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
-    SLOT_BYTES: tl.constexpr = (BLOCK_M * BLOCK_K + BLOCK_K * BLOCK_N) * tlx.size_of(tlx.dtype_of(a_desc))
+    SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_K * tlx.size_of(tlx.dtype_of(a_desc))
 
     with tlx.async_tasks():
         # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of a and b.

@@ -2,7 +2,6 @@
 # kernel  scores_kernel -> _scores_kernel_ws, source 2d2edca90e531f45
 # plan    cooperative, persistent for sm_90: one producer, consumer groups; q_ring, k_ring; one dot in flight
 
-import triton
 import triton.language as tl
 
 import tlx
@@ -48,7 +47,7 @@ def _scores_kernel_ws(
     full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
     empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
-    SLOT_BYTES: tl.constexpr = (BLOCK_M * BLOCK_D + BLOCK_D * BLOCK_N) * tlx.size_of(tlx.dtype_of(q_desc))
+    SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_D * tlx.size_of(tlx.dtype_of(q_desc))
 
     with tlx.async_tasks():
         # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of q and k.
@@ -140,7 +139,7 @@ def _scores_kernel_guard(
     stride_sn,
     length,
     depth,
-    **_
+    **_,
 ):
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
     q = tlx.tma_view(

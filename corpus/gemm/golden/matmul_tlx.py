@@ -51,7 +51,7 @@ def _matmul_kernel_ws(
     full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
     empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
-    SLOT_BYTES: tl.constexpr = (BLOCK_M * BLOCK_K + BLOCK_K * BLOCK_N) * tlx.size_of(tlx.dtype_of(a_desc))
+    SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_K * tlx.size_of(tlx.dtype_of(a_desc))
 
     with tlx.async_tasks():
         # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of a and b.
@@ -70,10 +70,10 @@ def _matmul_kernel_ws(
                 pid_n = (pid % num_pid_in_group) // group_size_m
                 # Rows and columns past the edge wrap around: what they compute is never stored.
                 for k in range(0, tl.cdiv(K, BLOCK_K)):
-                    # The last tile along K may be ragged: what lies past K counts as zero.
                     slot = filled % STAGES
                     tlx.barrier_wait(empty[slot], ((filled // STAGES) & 1) ^ 1)
                     tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
+                    # The last tile along K may be ragged: what lies past K counts as zero.
                     for group in tl.static_range(CONSUMERS):
                         tlx.async_descriptor_load(
                             a_desc,

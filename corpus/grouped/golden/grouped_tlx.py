@@ -2,7 +2,6 @@
 # kernel  grouped_gemm_kernel -> _grouped_gemm_kernel_ws, source 66d2d7e6a4336a37
 # plan    cooperative, persistent for sm_90: one producer, consumer groups; x_ring, w_ring; one dot in flight
 
-import triton
 import triton.language as tl
 
 import tlx
@@ -47,7 +46,7 @@ def _grouped_gemm_kernel_ws(
     full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
     empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
-    SLOT_BYTES: tl.constexpr = (BLOCK_M * BLOCK_K + BLOCK_K * BLOCK_N) * tlx.size_of(tlx.dtype_of(x_desc))
+    SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_K * tlx.size_of(tlx.dtype_of(x_desc))
 
     with tlx.async_tasks():
         # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of x and w.
@@ -145,7 +144,7 @@ def _grouped_gemm_kernel_guard(
     stride_yg,
     stride_ym,
     stride_yn,
-    **_
+    **_,
 ):
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
     x = tlx.tma_view("x_ptr", x_ptr, shape=(None, capacity, K), strides=(stride_xg, stride_xm, stride_xk))

@@ -51,7 +51,7 @@ def _kernel_ws(
     full_2 = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
     empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
-    SLOT_BYTES: tl.constexpr = (BLOCK_M * BLOCK_K + BLOCK_K * BLOCK_N) * tlx.size_of(tlx.dtype_of(a_desc_2))
+    SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_K * tlx.size_of(tlx.dtype_of(a_desc_2))
 
     with tlx.async_tasks():
         # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of a_ring_2 and b.

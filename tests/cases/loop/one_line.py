@@ -43,7 +43,7 @@ def _kernel_ws(
     full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
     empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
-    SLOT_BYTES: tl.constexpr = (BLOCK_M * BLOCK_K + BLOCK_K * BLOCK_N) * tlx.size_of(tlx.dtype_of(a_desc))
+    SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_K * tlx.size_of(tlx.dtype_of(a_desc))
 
     with tlx.async_tasks():
         # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of a and b.
@@ -51,7 +51,6 @@ def _kernel_ws(
             filled = 0
             for tile in range(tl.program_id(0), GRID_0 * GRID_1, tl.num_programs(0)):
                 for k in range(0, K, BLOCK_K):
-                    # all of K
                     slot = filled % STAGES
                     tlx.barrier_wait(empty[slot], ((filled // STAGES) & 1) ^ 1)
                     tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
@@ -62,6 +61,7 @@ def _kernel_ws(
                             [(tile % GRID_0) * BLOCK_M + ROWS * group, k],
                             full[slot],
                         )
+                    # all of K
                     tlx.async_descriptor_load(b_desc, b_ring[slot], [k, (tile // GRID_0) * BLOCK_N], full[slot])
                     filled += 1
 

@@ -1,0 +1,61 @@
+"""What is written into a user's file, and that nothing of the user's is taken out of it again."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.golden import CASES, read
+from tlxify import convert
+from tlxify.source import SourceFile
+
+SOURCE = read(CASES / "address" / "recomputed.py").source
+BODY = SOURCE[SOURCE.index("@triton.jit") :]
+HEAD = SOURCE[: SOURCE.index("@triton.jit")]
+
+
+def outputs(text):
+    conversion = convert(SourceFile("kernel.py", text))
+    assert [kernel.verdict_word for kernel in conversion.kernels] == ["converted"]
+    return conversion
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    scale = 1  # tlxify: skip[TLX307] looked at by hand",
+        "    # tlxify: skip[TLX311] looked at by hand",
+        "    scale = 1  # tlxify",
+        "    scale = None  # tlxify: a note of my own",
+    ],
+)
+def test_a_comment_that_speaks_of_tlxify_stays(line):
+    first, rest = BODY.split("\n    rows", 1)
+    text = f"{HEAD}{first}\n{line}\n    rows{rest}"
+    conversion = outputs(text)
+    assert conversion.source.text == text
+    assert line in conversion.module_text.splitlines()
+    assert line in conversion.patched_source_text.splitlines()
+    for output in (conversion.module_text, conversion.patched_source_text):
+        assert convert(SourceFile("kernel.py", output)).source.text == text
+
+
+@pytest.mark.parametrize("opener", ["if HAVE_TRITON:", "try:", "with CONTEXT:"])
+def test_a_kernel_inside_a_block_is_bound_inside_it(opener):
+    closer = "\nexcept ImportError:\n    pass\n" if opener == "try:" else ""
+    inside = textwrap.indent(BODY.rstrip("\n"), "    ")
+    text = f"{HEAD}HAVE_TRITON = True\nCONTEXT = None\n\n{opener}\n{inside}\n\n    AFTER = 1\n{closer}"
+    conversion = outputs(text)
+    for output in (conversion.module_text, conversion.patched_source_text):
+        compile(output, "kernel.py", "exec")
+        bound = next(line for line in output.splitlines() if "specialize_kernel(kernel)" in line)
+        assert bound.startswith("    ")
+        assert convert(SourceFile("kernel.py", output)).source.text == text
+
+
+def test_a_kernel_inside_a_function_is_declined_where_it_stands():
+    text = f"{HEAD}def make():\n{textwrap.indent(BODY, '    ')}    return kernel\n"
+    with pytest.raises(Exception, match="TLX109") as caught:
+        convert(SourceFile("kernel.py", text))
+    assert caught.value.diagnostic.span.line == text[: text.index("def kernel")].count("\n") + 1
