@@ -32,7 +32,8 @@ _BLOCK = re.compile(
 )
 #: The lines that are added to a user's file one by one, exactly: a comment of the user's own that speaks of tlxify stays.
 _LINE = re.compile(
-    r"^(?:try:  # tlxify: (?:warp-specialized twins of the kernels below|the warp-specialized kernels below need it)"
+    r"^(?:try:  # tlxify: (?:warp-specialized twins of the kernels below"
+    r"|the warp-specialized kernels below need it)"
     r"|    (?:from \. )?import \w+ as _specialized  # tlxify"
     r"|    import tlx  # tlxify"
     r"|except ImportError:  # tlxify: (?:no tlx here, the originals run|the original kernels run)"

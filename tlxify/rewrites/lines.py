@@ -38,6 +38,7 @@ def statements(text: str) -> list[cst.BaseStatement]:
 def formatted(text: str, width: int = WIDTH) -> str:
     """The text as black lays it out, without white space around it."""
     import black
+    from black.mode import Mode, TargetVersion
 
-    mode = black.Mode(line_length=width, target_versions={black.TargetVersion.PY310})
+    mode = Mode(line_length=width, target_versions={TargetVersion.PY310})
     return black.format_str(text, mode=mode).strip("\n")
