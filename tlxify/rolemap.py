@@ -31,7 +31,9 @@ class _Marks:
         self.loads = {b.statement: b for b in plan.ring.buffers}
         self.dots = {d.statement: d for d in plan.ring.dots}
         self.address = _address_names(facts, plan)
-        self.statements = list(_flat(facts.statements))
+        # Statements of no width are not in the source: they carry an early return on.
+        written = (s for s in _flat(facts.statements) if s.span != Span(s.span.line, s.span.column, *_start(s.span)))
+        self.statements = list(written)
 
     def of_line(self, number: int) -> tuple[frozenset[str], str]:
         """Roles of the innermost statement on a line."""
@@ -47,6 +49,9 @@ class _Marks:
         span = statement.span
         if statement.text_kind == "docstring":
             return frozenset(), ""
+        if statement.text_kind == "return":
+            around = [s for s in self.statements if s.kind == "branch" and s.span.contains(span)]
+            return (self._of(around[-1])[0] if around else frozenset()), "what follows stands under the other condition"
         if span in self.dots:
             return frozenset({"consumer"}), f"dot on slots of {self.dots[span].a} and {self.dots[span].b}"
         if span in self.loads:
@@ -68,6 +73,10 @@ class _Marks:
 
     def _before_end(self, span: Span) -> bool:
         return (span.line, span.column) <= (self.plan.ring.loop.end_line, self.plan.ring.loop.end_column)
+
+
+def _start(span: Span) -> tuple[int, int]:
+    return span.line, span.column
 
 
 def _address_names(facts: Facts, plan: Plan) -> frozenset[str]:

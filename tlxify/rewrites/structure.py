@@ -76,9 +76,7 @@ class _Rebuild:
             else:
                 rest[0] = self.moved(first, orelse[0].span)
                 after = cst.Else(body=cst.IndentedBlock(body=rest))
-        block = (
-            suite if isinstance(suite, cst.IndentedBlock) else cst.IndentedBlock((), header=suite.trailing_whitespace)
-        )
+        block = suite if isinstance(suite, cst.IndentedBlock) else cst.IndentedBlock(())
         result = written.with_changes(body=block.with_changes(body=inner), orelse=after)
         self.text.spans[result] = span
         return result

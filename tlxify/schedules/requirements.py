@@ -48,7 +48,7 @@ def effects(facts: Facts, loop: LoopFact) -> None:
     Raises Decline TLX104, TLX306, TLX308, TLX311, TLX312, TLX314.
     """
     for span in facts.returns:
-        raise Decline("TLX306", span, why="it stands in a loop")
+        raise Decline("TLX306", span, why="in a loop, or with a value")
     for span, what in facts.effects:
         raise Decline("TLX312", span, name=what)
     for other in facts.loops:
