@@ -105,8 +105,8 @@ def test_a_name_known_only_at_run_time_is_declined_where_it_stands():
     assert text.splitlines()[diagnostic.span.line - 1] == "    return inner(x) + COMPUTED"
 
 
-def test_a_module_without_an_alias_gets_one():
+def test_a_module_without_an_alias_gets_none():
     text = "import triton\n\n@triton.jit\ndef kernel(x_ptr):\n    triton.language.store(x_ptr, 1)\n"
     found = sliced(text)
-    assert found.tl == "tl"
-    assert found.imports == ("import triton", "import triton.language as tl")
+    assert found.tl == "triton.language"
+    assert found.imports == ("import triton", "import triton.language")

@@ -50,8 +50,9 @@ def cut(kernel: Kernel, beside: Iterable[Slice] = ()) -> Slice:
     pieces = _Pieces(kernel, dict(pair for one in beside for pair in one.meanings))
     for use in reach(kernel):
         pieces.add(use.name, use.meaning, use.module, use.span)
+    language = f"import triton.language as {tl}" if "." not in tl else "import triton.language"
     return Slice(
-        imports=tuple(sorted(pieces.imports | {"import triton", f"import triton.language as {tl}"})),
+        imports=tuple(sorted(pieces.imports | {"import triton", language})),
         constants=tuple(text for _, text in sorted(pieces.constants.values())),
         helpers=tuple(text for _, text in sorted(pieces.helpers.values())),
         bindings=tuple(_binding_lines(pieces.bound)),
@@ -62,9 +63,9 @@ def cut(kernel: Kernel, beside: Iterable[Slice] = ()) -> Slice:
 
 
 def tl_name(module: Module) -> str:
-    """What a module calls `triton.language`; `tl` if it has no name for it."""
-    aliases = module.names.aliases.items()
-    return next((local for local, name in aliases if name == "triton.language" and "." not in local), "tl")
+    """How a module writes `triton.language`: by its alias, else as a member of `triton`."""
+    called = {name: local for local, name in reversed(list(module.names.aliases.items())) if "." not in local}
+    return called.get("triton.language") or f"{called.get('triton', 'triton')}.language"
 
 
 #: Where a piece stands: those of the kernel's own file last.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from ..contract import FLOAT16_DTYPES, ConstexprSpec, Contract, LaunchConfig, ScalarSpec, TensorSpec
 from ..diagnostics import Decline
@@ -14,7 +15,7 @@ from ..poly import Poly
 from ..source import Span
 
 #: Tiles to verify with where the source's own configs are unknown: rows, columns, depth, warps, stages.
-_DEFAULTS = ((128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (64, 64, 32, 4, 2))
+_DEFAULTS = ((128, 128, 64, 8, 3), (128, 64, 64, 4, 3), (64, 64, 32, 4, 2))
 #: Names under which a convolution of ids (grouping for L2) is usually passed.
 _DEFAULT_INT = 4
 
@@ -172,11 +173,10 @@ class _Tensors:
         if dimension.extent is not None:
             text = dimension.extent.text()
             return text if dimension.extent.launch and "tl." not in text else None
-        axis = _program_axis(dimension.coordinate)
-        if axis is not None and dimension.axis is None:
-            name = f"grid_{axis}"
-            self.free[name] = None
-            return name
+        if dimension.axis is None and (index := _batch_index(dimension.coordinate)) is not None:
+            if index.free is not None:
+                self.free[index.free] = None
+            return index.extent
         return self.extents.of.get(dimension.axis) if dimension.axis is not None else None
 
 
@@ -186,6 +186,37 @@ def _program_axis(poly: Poly) -> int | None:
         return None
     name = poly.terms[0][0][0].name
     return int(name[len("tl.program_id(") : -1]) if name.startswith("tl.program_id(") and name[-2].isdigit() else None
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchIndex:
+    """A coordinate that picks one of a batch: a program id, or one of the two that `p // n` and `p % n` make of it."""
+
+    axis: int
+    #: How many there are.
+    extent: str
+    #: The size that no parameter holds, if `extent` is such a size.
+    free: str | None
+    #: The extent of the grid axis.
+    grid: str
+
+
+def _batch_index(poly: Poly) -> _BatchIndex | None:
+    if (axis := _program_axis(poly)) is not None:
+        return _BatchIndex(axis, f"grid_{axis}", f"grid_{axis}", f"grid_{axis}")
+    if len(poly.terms) != 1 or poly.terms[0][1] != 1 or len(poly.terms[0][0]) != 1:
+        return None
+    symbol = poly.terms[0][0][0]
+    if symbol.template not in ("({} // {})", "({} % {})") or not symbol.operands[1].launch:
+        return None
+    axis, inner = _program_axis(symbol.operands[0]), symbol.operands[1].text()
+    if axis is None or not inner.isidentifier():
+        return None
+    outer = f"outer_{axis}"
+    grid = f"{outer} * {inner}"
+    if symbol.template == "({} % {})":
+        return _BatchIndex(axis, inner, None, grid)
+    return _BatchIndex(axis, outer, outer, grid)
 
 
 Sized = tuple[str, str]
@@ -286,8 +317,8 @@ def _grid(
     for _, access in facts.accesses:
         for d in access.dimensions:
             if d.axis is None:
-                if (axis := _program_axis(d.coordinate)) is not None:
-                    direct.setdefault(axis, f"grid_{axis}")
+                if (index := _batch_index(d.coordinate)) is not None:
+                    direct.setdefault(index.axis, index.grid)
             elif d.axis in extents.of:
                 length = facts.axis(d.axis).length
                 quotient, rest = d.coordinate.divide(length) if length.monomial else (Poly(), d.coordinate)

@@ -26,7 +26,7 @@ def find_kernels(module: Module) -> tuple[Kernel, ...]:
     for helper in module.helpers.values():
         kernel = build_kernel(module, helper.node)
         tuned = any(d.name in (AUTOTUNE, HEURISTICS) for d in kernel.decorators)
-        if tuned or helper.name in launched or (helper.name not in called and _asks_who_it_is(helper.node)):
+        if tuned or helper.name in launched or (helper.name not in called and _returns_nothing(helper.node)):
             kernels.append(kernel)
     return tuple(sorted(kernels, key=lambda kernel: kernel.span.line))
 
@@ -82,8 +82,9 @@ def _is_constexpr(arg: ast.arg, module: Module) -> bool:
             return module.names.canonical(annotation) == "triton.language.constexpr"
 
 
-def _asks_who_it_is(node: ast.FunctionDef) -> bool:
-    return any(isinstance(inner, ast.Attribute) and inner.attr == "program_id" for inner in ast.walk(node))
+def _returns_nothing(node: ast.FunctionDef) -> bool:
+    """A launched function has no caller to return to; one that returns a value is a helper."""
+    return not any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(node))
 
 
 def _nodes(body: list[ast.stmt]) -> tuple[Node, ...]:

@@ -10,6 +10,8 @@ When refused: never; the schedule has found coordinates that can be written with
 
 from __future__ import annotations
 
+import re
+
 from ..plan import Buffer, Plan
 from ..source import Span
 from .lines import choice
@@ -47,7 +49,8 @@ def _acquire(plan: Plan) -> list[str]:
 
 def _load(plan: Plan, buffer: Buffer, tl: str) -> str:
     view, slot = buffer.view, plan.name("slot")
-    *batch, row, column = buffer.coordinates
+    # Coordinates call Triton's functions `tl`, whatever the module does.
+    *batch, row, column = (re.sub(r"(?<![\w.])tl\.", f"{tl}.", text) for text in buffer.coordinates)
     straight = f"[{', '.join([*batch, row, column])}]"
     swapped = f"[{', '.join([*batch, column, row])}]"
     place = slot

@@ -42,6 +42,8 @@ def plan(
             load, access = requirements.operand(facts, dot, side)
             positions.begin_inside(facts, access, load)
             feeds.setdefault(load.id, Feed(load, access, side))
+    # The first load of a trip acquires the slot: source order, not that of the dot's arguments.
+    feeds = {number: feeds[number] for number in sorted(feeds)}
     requirements.accumulators(facts, loop)
     order.settled_bounds(facts, loop)
     order.loads_stand_alone(facts, [feed.load for feed in feeds.values()])

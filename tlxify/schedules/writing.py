@@ -154,9 +154,16 @@ _ON_DEVICE = re.compile(r"\btl\.|\.to\(|@|\b(and|or|not)\b")
 
 def write_for_guard(poly: Poly) -> str | None:
     """`poly` over parameters, as plain Python; None if it is not known at the launch."""
-    if not poly.launch:
+    if not poly.launch or any(_rounds_towards_zero(symbol) for symbol in poly.symbols):
         return None
     texts: Mapping[Symbol, str] = {s: re.sub(r"\bcdiv\(", "triton.cdiv(", s.name) for s in poly.symbols}
     if any(_ON_DEVICE.search(text) for text in texts.values()):
         return None
     return poly.text(texts)
+
+
+def _rounds_towards_zero(symbol: Symbol) -> bool:
+    """Whether a quotient or rest of something negative may occur: a GPU rounds towards zero there, Python downwards."""
+    divides = any(sign in symbol.template for sign in ("//", "%", "cdiv("))
+    subtracts = any(coefficient < 0 for operand in symbol.operands for _, coefficient in operand.terms)
+    return (divides and subtracts) or any(_rounds_towards_zero(s) for o in symbol.operands for s in o.symbols)

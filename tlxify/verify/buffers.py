@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +19,10 @@ from .layouts import strides_of
 
 #: Elements before and after each tensor: a multiple of 16 bytes in every type, so that bases stay aligned.
 MARGIN = 64
-#: Bytes of canaries and of outputs before a kernel writes them. As a float it is a NaN or an unlikely number.
+#: Bytes of canaries, and of outputs of types without a NaN to spare before a kernel writes them.
 CANARY, POISONS = 0xA5, (0xFB, 0xF9)
+#: Bits of outputs before a kernel writes them: quiet NaNs with payloads that no arithmetic produces.
+POISON_BITS = {"fp16": 0x7F55, "bf16": 0x7FEA, "fp32": 0x7FD55555}
 
 
 class Inapplicable(Exception):
@@ -147,9 +150,16 @@ def _memory(
     if spec.reads:
         array[...] = elements(spec.name, shape, dtype, case.data)
     else:
-        poison = np.frombuffer(bytes([POISONS[run % len(POISONS)]]) * kind.itemsize, kind)[0]
-        array[...] = poison
+        array[...] = _poison(dtype, kind, run)
     return Memory(spec, dtype, owner, array, mine, owner.copy())
+
+
+def _poison(dtype: str, kind: Any, run: int) -> Any:
+    """What an output holds before it is written; another value in the next run."""
+    if dtype in POISON_BITS:
+        bits = POISON_BITS[dtype] + run % 2
+        return np.frombuffer(bits.to_bytes(kind.itemsize, sys.byteorder), kind)[0]
+    return np.frombuffer(bytes([POISONS[run % len(POISONS)]]) * kind.itemsize, kind)[0]
 
 
 #: Products that may still be summed a few thousand times in fp32.

@@ -57,7 +57,7 @@ def run_on_gpu(
     for number, case in enumerate(cases, 1):
         progress(f"ran: {number}/{len(cases)} {case.name}")
         session.run(case, thorough=case.name in ("own tiles", "full size"))
-        if len(session.record.findings) >= 3:
+        if len(session.record.findings) >= 3 or not session.alive():
             break
     record = session.record
     if not record.findings and not record.specialized:
@@ -138,6 +138,16 @@ class _Session:
         self.contract = loaded.conversion.contract
         self.repeats = repeats
         self.record = Record()
+
+    def alive(self) -> bool:
+        """Whether this process can still use the GPU: after an illegal access by any kernel it cannot."""
+        import torch
+
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError:
+            return False
+        return True
 
     def run(self, case: Case, *, thorough: bool) -> None:
         """Runs source and conversion once each, the conversion again and again if `thorough`."""

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def program(run: Interpreter, call: Call) -> Value:
     """A scalar named after its grid axis; `?` where the axis is no literal."""
     value = run.expression(call.get(0, "axis") or ast.Constant(0)).literal
-    axis = value if isinstance(value, int) else None
+    axis = value if isinstance(value, int) and value in range(3) else None
     record = run.events.program_ids if call.name == "program_id" else run.events.num_programs
     entry = (call.span, axis, run.helpers)
     if entry not in record:
         record.append(entry)
-    return number(Symbol(f"tl.{call.name}({axis if axis is not None else '?'})"))
+    return number(Symbol(f"tl.{call.name}({axis if axis is not None else '?' + run.site(call.span)})"))
 
 
 @handles("cdiv")

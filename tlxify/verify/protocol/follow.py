@@ -157,6 +157,8 @@ class Follower(Expressions):
             return
         bounds = [self.value(arg) for arg in node.args]
         if all(isinstance(bound, int) for bound in bounds):
+            if len(bounds) == 3 and bounds[2] == 0:
+                refuse(node.lineno, "this loop's step is 0 here")
             yield from range(*bounds)
             return
         loop = Unknown.of("range", *bounds)

@@ -98,7 +98,8 @@ def _world(
     for extent in grid:
         total *= extent
     values |= {f"GRID_{axis}": extent for axis, extent in enumerate(grid)}
-    persistent = (min(total, programs), 1, 1)
+    # A size may count rows as well as trips: with none of either nothing is launched, and one program stands for that.
+    persistent = (max(1, min(total, programs)), 1, 1)
     pointers = {tensor.name for tensor in contract.tensors}
     launch = ", ".join(f"{name} = {value!r}" for name, value in constants.items())
     return World(

@@ -1,0 +1,74 @@
+"""What a valid launch looks like, inferred from the kernel alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.golden import ROOT
+from tlxify import analyze
+from tlxify.contract import evaluate
+from tlxify.source import SourceFile
+
+
+def contract(name):
+    (analysis,) = analyze(SourceFile.read(ROOT / "corpus" / "gemm" / f"{name}.py"))
+    return analysis.contract
+
+
+def shapes(found):
+    return {tensor.name: (tensor.shape, tensor.strides) for tensor in found.tensors}
+
+
+def test_wrapped_and_masked_axes_have_the_extent_they_are_held_to():
+    found = contract("matmul")
+    assert shapes(found)["a_ptr"] == (("M", "K"), ("stride_am", "stride_ak"))
+    assert shapes(found)["c_ptr"] == (("M", "N"), ("stride_cm", "stride_cn"))
+    assert found.contracted == ("K", "BLOCK_K")
+    assert found.tiled == (("M", "BLOCK_M"), ("N", "BLOCK_N"))
+    assert found.multiples == ()
+
+
+def test_configs_and_grid_come_from_the_source():
+    found = contract("matmul")
+    assert found.configs_known
+    assert [config.num_warps for config in found.configs] == [8, 8, 8, 4, 4, 4]
+    (axis,) = found.grid
+    assert evaluate(axis, {"M": 300, "N": 130, "BLOCK_M": 128, "BLOCK_N": 64}) == 9
+
+
+def test_operands_of_a_dot_share_a_dtype():
+    groups = {tensor.name: tensor.dtype_group for tensor in contract("linear").tensors}
+    assert groups["x_ptr"] == groups["w_ptr"]
+    assert groups["y_ptr"] != groups["x_ptr"]
+
+
+def test_a_batch_has_as_many_entries_as_its_grid_axis():
+    found = contract("batched")
+    assert shapes(found)["a_ptr"][0] == ("grid_2", "M", "K")
+    assert found.grid == ("cdiv(M, BLOCK_M)", "cdiv(N, BLOCK_N)", "grid_2")
+    assert found.free_sizes == ("grid_2",)
+
+
+def test_an_unmasked_axis_is_a_multiple_of_its_tile():
+    found = contract("even")
+    assert found.multiples == (("K", "BLOCK_K"),)
+    assert shapes(found)["a_ptr"][0] == ("M", "K")
+
+
+def test_one_grid_axis_may_count_batches_and_heads():
+    found = contract("heads")
+    assert sorted(shapes(found)["q_ptr"][0]) == sorted(("outer_0", "heads", "length", "depth"))
+    assert found.free_sizes == ("outer_0",)
+    assert evaluate(found.grid[0], {"outer_0": 3, "heads": 4}) == 12
+
+
+def test_options_are_what_the_kernel_compares_with():
+    kinds = {spec.name: (spec.kind, spec.choices) for spec in contract("matmul").constexprs}
+    assert kinds["ACTIVATION"] == ("option", ("", "leaky_relu"))
+    assert {spec.name: spec.kind for spec in contract("linear").constexprs}["HAS_BIAS"] == "flag"
+
+
+@pytest.mark.parametrize("text", ["M +", "open('x')", "M.real", "[1]"])
+def test_only_arithmetic_is_evaluated(text):
+    with pytest.raises((ValueError, SyntaxError)):
+        evaluate(text, {"M": 2})
