@@ -18,7 +18,7 @@ from .lines import choice, operand
 def replacements(plan: Plan, views: dict[str, str]) -> dict[Span, str]:
     """What stands in place of each operand load and dot. `views` gives the name of each buffer's view."""
     result: dict[Span, list[str]] = {}
-    for position, buffer in enumerate(plan.ring.buffers):
+    for position, buffer in enumerate(sorted(plan.ring.buffers, key=lambda one: one.load)):
         lines = result.setdefault(buffer.statement, [])
         if position == 0:
             lines += _acquire(plan)

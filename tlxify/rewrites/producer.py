@@ -18,7 +18,7 @@ from .lines import choice
 def fills(plan: Plan, tl: str) -> dict[Span, str]:
     """What stands in place of each operand load."""
     result: dict[Span, list[str]] = {}
-    for position, buffer in enumerate(plan.ring.buffers):
+    for position, buffer in enumerate(sorted(plan.ring.buffers, key=lambda one: one.load)):
         lines = result.setdefault(buffer.statement, [])
         if position == 0:
             lines += _acquire(plan)
