@@ -41,15 +41,22 @@ class _Lift:
                 continue
             before = block[:position]
             if not rest:
-                return [*before, _with(statement, self.last(statement.body), self.last(statement.orelse))]
+                return [*before, _with(statement, self.arm(statement.body), self.arm(statement.orelse))]
             if (arms := _arms(statement, rest)) is not None:
-                return [*before, _with(statement, *map(self.last, arms))]
+                return [*before, _with(statement, *map(self.arm, arms))]
             begin = [] if self.set else [self._flag(_at_start(statement), value=True)]
             self.set = True
             asked = ast.copy_location(ast.Name(self.flag, ast.Load()), at := _at_end(statement))
             under = ast.copy_location(ast.If(asked, self.last(rest), []), at)
             return [*before, *begin, *self.inside([statement]), under]
         return block
+
+    def arm(self, block: Block) -> Block:
+        """The last block of one arm. A flag that it sets up is not there in the other one."""
+        known = self.set
+        result = self.last(block)
+        self.set = known
+        return result
 
     def inside(self, block: Block) -> Block:
         """A block that something follows: its returns clear the flag."""
