@@ -179,11 +179,10 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
     extent = _extent(base.constants(contract), tile)
     schedules = ALL_SCHEDULES if thorough else FEW_SCHEDULES
     for trips in sorted({1, stages - 1, stages, stages + 1, 2 * stages + 1}):
-        long = trips > stages
-        case = replace(base, name=f"{trips} trips", schedules=schedules if long else FEW_SCHEDULES)
+        case = replace(base, name=f"{trips} trips", schedules=schedules)
         yield _with(case, contract, **{size: trips * extent})
     if all(size != other for other, _ in contract.tiled):  # else there would be no result either
-        yield replace(base, name="0 trips behind the guard", schedules=FEW_SCHEDULES, zeroed=size, trips=0)
+        yield replace(base, name="0 trips behind the guard", schedules=schedules, zeroed=size, trips=0)
 
 
 def _sizes(contract: Contract) -> Iterator[Case]:
@@ -197,12 +196,12 @@ def _sizes(contract: Contract) -> Iterator[Case]:
             tiles, more = steps[(shift + 2 * number) % len(steps)]
             sizes[size] = tiles * _extent(constants, tile) + more
         what = ", ".join(f"{size} = {extent}" for size, extent in sizes.items())
-        yield _with(replace(base, name=f"sizes {what}"), contract, **sizes)
+        yield _with(replace(base, name=f"sizes {what}", schedules=ALL_SCHEDULES), contract, **sizes)
     if contract.contracted is not None:
         size, tile = contract.contracted
         extent, stages = _extent(constants, tile), stages_of(contract, 0)
         for length in (stages * extent + 1, 2 * stages * extent - 1, extent // 2):
-            case = replace(base, name=f"ragged {size}", schedules=FEW_SCHEDULES)
+            case = replace(base, name=f"ragged {size}", schedules=ALL_SCHEDULES)
             yield _with(case, contract, **{size: length})
 
 
