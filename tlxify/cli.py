@@ -22,7 +22,7 @@ from rich.text import Text
 from . import files
 from .catalogue import CATALOGUE
 from .diagnostics import Decline
-from .job import Job, Unreadable, converted, read, verified
+from .job import UNUSABLE, Job, Unreadable, converted, read, verified
 from .outcome import FileConversion, KernelOutcome
 from .render.as_json import SCHEMA, file_data
 from .render.diff import diff
@@ -298,6 +298,8 @@ def dump(path: Path, kernels: tuple[str, ...], stage: str, schedule: str) -> Non
     for value in values:
         click.echo(outline(value))
     show(*(finding(item, source) for item in refused), err=True)
+    if any(item.code in UNUSABLE for item in refused):
+        raise click.exceptions.Exit(2)
     raise click.exceptions.Exit(int(any(item.outcome in ("declined", "error") for item in refused)))
 
 

@@ -17,6 +17,10 @@ from .verdict import Rung, Verdict
 Watch = Callable[[str], AbstractContextManager[Callable[..., None]]]
 
 
+#: A file that does not parse, or has no kernel of the name that was asked for: nothing can be done with it.
+UNUSABLE = ("TLX101", "TLX103")
+
+
 class Unreadable(Exception):
     """A file cannot be read at all; the text says why."""
 
@@ -44,7 +48,7 @@ class Job:
 
 def unusable(conversion: FileConversion) -> bool:
     """Whether the file cannot be worked on: it does not parse, or lacks the kernel that was named."""
-    return any(item.code in ("TLX101", "TLX103") for item in conversion.diagnostics)
+    return any(item.code in UNUSABLE for item in conversion.diagnostics)
 
 
 def reportable(conversion: FileConversion) -> bool:

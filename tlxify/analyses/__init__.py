@@ -75,7 +75,8 @@ class _Assembly:
     def _access(self, event: LoadEvent | StoreEvent) -> Access | None:
         span = event.place.span
         try:
-            access = describe(self.axes, event.address, event.mask, span, self.is_pointer, self.tiles)
+            called = (event.target if isinstance(event, LoadEvent) else None) or "the tile"
+            access = describe(self.axes, event.address, event.mask, span, self.is_pointer, self.tiles, called)
             if isinstance(event, LoadEvent) and not zero_fill(event.other):
                 other = event.other
                 raise Decline(

@@ -24,9 +24,13 @@ def describe(
     span: Span,
     is_pointer: Callable[[Symbol], bool],
     tiles: frozenset[Symbol],
+    called: str = "the tile",
 ) -> Access:
-    """The tile behind an address. Raises Decline TLX2xx where it is not a strided tile."""
-    name = pointer_of(address, span, is_pointer)
+    """The tile behind an address. Raises Decline TLX2xx where it is not a strided tile.
+
+    `called` is what the source calls the tile: how a refusal speaks of it where no pointer parameter is known.
+    """
+    name = pointer_of(address, span, is_pointer, called)
     assert address.poly is not None
     rest = address.poly - Poly.of(next(s for s in address.poly.symbols if s.name == name))
     bounds = _bounds(axes, mask, name, span)
@@ -46,20 +50,20 @@ def describe(
     return Access(name, (*(d for d in found.values() if d.axis is None), *batch, *tile))
 
 
-def pointer_of(address: Value, span: Span, is_pointer: Callable[[Symbol], bool]) -> str:
+def pointer_of(address: Value, span: Span, is_pointer: Callable[[Symbol], bool], called: str) -> str:
     """The parameter an address is relative to. Raises Decline TLX201, or what made the address not affine."""
     if address.poly is None:
         code, why = address.why or ("TLX201", "")
         if code == "TLX203":
             raise Decline(code, span, name=why)
         if code == "TLX202":
-            raise Decline(code, span, name="the tile")
-        raise Decline(code, span, name="the tile", why=why)
+            raise Decline(code, span, name=called)
+        raise Decline(code, span, name=called, why=why)
     candidates = [m[0] for m, c in address.poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
     pointers = [symbol for symbol in candidates if is_pointer(symbol)] or candidates
     if len(pointers) != 1:
         raise Decline(
-            "TLX201", span, name=" + ".join(s.name for s in pointers) or "the tile", why="it has no single base pointer"
+            "TLX201", span, name=" + ".join(s.name for s in pointers) or called, why="it has no single base pointer"
         )
     return pointers[0].name
 
