@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
@@ -198,6 +199,13 @@ class StatementFact:
     orelse: tuple[StatementFact, ...] = ()
     #: What a simple statement is: "docstring", "assign", "store", "static_assert" …
     text_kind: str = ""
+
+
+def every(statements: Iterable[StatementFact]) -> Iterator[StatementFact]:
+    """Statements with those of their bodies, in source order, bodies after their heads."""
+    for statement in statements:
+        yield statement
+        yield from every((*statement.body, *statement.orelse))
 
 
 @dataclass(frozen=True, slots=True)

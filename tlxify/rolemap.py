@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .facts import Facts, StatementFact
+from .facts import Facts, StatementFact, every
 from .model import Kernel
 from .outcome import RoleLine
 from .plan import Plan
@@ -32,7 +32,7 @@ class _Marks:
         self.dots = {d.statement: d for d in plan.ring.dots}
         self.address = _address_names(facts, plan)
         # Statements of no width are not in the source: they carry an early return on.
-        written = (s for s in _flat(facts.statements) if s.span != Span(s.span.line, s.span.column, *_start(s.span)))
+        written = (s for s in every(facts.statements) if s.span != Span(s.span.line, s.span.column, *_start(s.span)))
         self.statements = list(written)
 
     def of_line(self, number: int) -> tuple[frozenset[str], str]:
@@ -82,18 +82,10 @@ def _start(span: Span) -> tuple[int, int]:
 def _address_names(facts: Facts, plan: Plan) -> frozenset[str]:
     """Names that only led to operand addresses and masks."""
     found = frozenset(
-        n for s in _flat(facts.statements) if s.span in {b.statement for b in plan.ring.buffers} for n in s.reads
+        n for s in every(facts.statements) if s.span in {b.statement for b in plan.ring.buffers} for n in s.reads
     )
     while True:
-        more = found | {n for s in _flat(facts.statements) if s.binds & found for n in s.reads}
+        more = found | {n for s in every(facts.statements) if s.binds & found for n in s.reads}
         if more == found:
             return found
         found = more
-
-
-def _flat(statements: tuple[StatementFact, ...]) -> list[StatementFact]:
-    result: list[StatementFact] = []
-    for statement in statements:
-        result.append(statement)
-        result += _flat((*statement.body, *statement.orelse))
-    return result

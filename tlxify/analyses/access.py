@@ -7,7 +7,7 @@ addresses, so it is exact where nothing bounds a dimension; where a mask does, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from ..diagnostics import Decline
 from ..facts import Access, Dimension
@@ -146,8 +146,3 @@ def zero_fill(other: Value | None) -> bool:
         or other.origin.kind == "fill"
         or (other.poly is not None and other.poly == ZERO)
     )
-
-
-def names_of(polys: Iterable[Poly]) -> frozenset[str]:
-    """Names of all symbols."""
-    return frozenset(symbol.name for poly in polys for symbol in poly.symbols)

@@ -6,7 +6,6 @@ import ast
 
 from ..facts import StatementFact
 from ..model import Branch, Loop, Node, Statement
-from ..source import Span
 
 
 def statement_facts(nodes: tuple[Node, ...]) -> tuple[StatementFact, ...]:
@@ -51,12 +50,3 @@ def _kind(statement: ast.stmt) -> str:
             return attribute
         case _:
             return type(statement).__name__.lower()
-
-
-def span_names(node: ast.AST, span: Span) -> frozenset[str]:
-    """Names read inside a stretch of the source."""
-    return frozenset(
-        n.id
-        for n in ast.walk(node)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and span.contains(Span.of(n))
-    )

@@ -5,10 +5,8 @@ Every check is a proof obligation of `conversion.md`'s kind: what is not underst
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..diagnostics import Decline
-from ..facts import Access, Dot, DotOperand, Facts, Load, LoopFact, Operand, StatementFact
+from ..facts import Access, Dot, DotOperand, Facts, Load, LoopFact, Operand, every
 from ..source import Span
 from ..targets import Target
 
@@ -108,7 +106,8 @@ def accumulators(facts: Facts, loop: LoopFact) -> None:
         out_dtype = dict(dot.options).get("out_dtype", "float32")
         if not out_dtype.endswith("float32"):
             raise Decline("TLX310", dot.span, name=dot.accumulator, why=f"it accumulates in `{out_dtype}`")
-        for statement in _inside(facts.statements, loop.span):
+        inside = (s for s in every(facts.statements) if s.span != loop.span and loop.span.contains(s.span))
+        for statement in inside:
             if statement.span != dot.statement and dot.accumulator in statement.binds | statement.reads:
                 raise Decline("TLX310", statement.span, name=dot.accumulator)
 
@@ -148,10 +147,3 @@ def tile_fits(target: Target, rows: str, depth: str, span: Span) -> None:
 
 def _condition(facts: Facts, branch: Span) -> str:
     return next((name for span, name in facts.conditions if span == branch), "a condition")
-
-
-def _inside(statements: Iterable[StatementFact], span: Span) -> Iterable[StatementFact]:
-    for statement in statements:
-        if statement.span != span and span.contains(statement.span):
-            yield statement
-        yield from _inside((*statement.body, *statement.orelse), span)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..facts import StatementFact
+from ..facts import StatementFact, every
 from ..source import Span
 
 
@@ -75,17 +75,9 @@ def keep(
 ) -> frozenset[Span]:
     """The spans of the statements that a role with these roots keeps. `always` are kept with what they read."""
     everything = dict(roots)
-    for statement in _flat(statements):
+    for statement in every(statements):
         if statement.span in always:
             everything.setdefault(statement.span, Reads(statement.reads, statement.binds))
     work = _Slice(everything)
     work.block(statements, frozenset())
     return frozenset(work.kept)
-
-
-def _flat(statements: tuple[StatementFact, ...]) -> list[StatementFact]:
-    result: list[StatementFact] = []
-    for statement in statements:
-        result.append(statement)
-        result += _flat((*statement.body, *statement.orelse))
-    return result
