@@ -55,6 +55,12 @@ class Dimension:
     extent: Poly | None
     #: The source wraps coordinates at the extent (`% M`) instead of masking them.
     wrapped: bool = False
+    #: Exclusive bound of coordinate + position that the launch does not tell: a length read from memory, the end of a
+    #: group. It holds besides `extent`; no descriptor can express it.
+    limit: Poly | None = None
+    #: What lies past the limit reaches only masked-out results: it may be read. Without an extent the descriptor then
+    #: ends where the parameter's memory does, not where the source's masks do.
+    harmless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,13 @@ class Access:
     pointer: str
     #: Batch dimensions first, then the block's axes in the value's order.
     dimensions: tuple[Dimension, ...]
+    #: The mask holds more than the bounds of the dimensions: a lower bound, a condition that is loaded or causal.
+    partial: bool = False
+
+    @property
+    def dynamic(self) -> bool:
+        """Masked by more than the launch tells: a masked load of the source can do it, a descriptor cannot."""
+        return self.partial or any(d.limit is not None and not d.harmless for d in self.dimensions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, RowBound, Store
@@ -12,6 +13,7 @@ from ..poly import Poly, Symbol
 from ..source import Span
 from .access import describe, zero_fill
 from .accumulate import accumulator_of
+from .bounds import settle
 from .conditions import comparisons
 from .defuse import statement_facts
 from .events import DotEvent, LoadEvent, StoreEvent
@@ -44,18 +46,21 @@ class _Assembly:
     def facts(self) -> Facts:
         loads, stores = self.events.loads, self.events.stores
         touched: list[LoadEvent | StoreEvent] = [*loads, *stores]
+        written = tuple(self._store(event) for event in stores)
+        axes = self.axes.freeze()
+        by_number = {axis.id: axis for axis in axes}
         accesses = [
-            (event.place.span, access)
+            (event.place.span, settle(access, by_number.__getitem__, written))
             for event in touched
             if event.address.axes and (access := self._access(event)) is not None
         ]
         dots = tuple(self._dot(event) for event in self.events.dots)
         return Facts(
             kernel=self.kernel.name,
-            axes=self.axes.freeze(),
+            axes=axes,
             loops=tuple(self.events.loops),
             loads=tuple(self._load(event) for event in loads),
-            stores=tuple(self._store(event) for event in stores),
+            stores=written,
             dots=dots,
             accesses=tuple(accesses),
             program_ids=tuple(self.events.program_ids),
@@ -76,7 +81,8 @@ class _Assembly:
         span = event.place.span
         try:
             called = (event.target if isinstance(event, LoadEvent) else None) or "the tile"
-            access = describe(self.axes, event.address, event.mask, span, self.is_pointer, self.tiles, called)
+            address = replace(event.address, axes=self._roots(event.address.axes))
+            access = describe(address, event.mask, span, self.is_pointer, self.tiles, called)
             if isinstance(event, LoadEvent) and not zero_fill(event.other):
                 other = event.other
                 raise Decline(
@@ -110,7 +116,6 @@ class _Assembly:
         )
 
     def _store(self, event: StoreEvent) -> Store:
-        bounds = event.mask.bounds if event.mask is not None else ()
         return Store(
             span=event.place.span,
             statement=event.place.statement,
@@ -121,7 +126,7 @@ class _Assembly:
             helpers=event.place.helpers,
             axes=self._roots(event.address.axes),
             value=event.value_span,
-            bounds=tuple(RowBound(self.axes.find(b.axis), b.index) for b in bounds or ()),
+            bounds=self._bounds(event.mask),
         )
 
     def _dot(self, event: DotEvent) -> Dot:
@@ -144,6 +149,12 @@ class _Assembly:
             how = Operand.TRANSPOSED if value.origin.transposed else Operand.DIRECT
         text = ast.unparse(node)
         return DotOperand(how, Span.of(node), text, value.origin.load, self._roots(value.axes), value.loads)
+
+    def _bounds(self, mask: Value | None) -> tuple[RowBound, ...]:
+        if mask is None:
+            return ()
+        pairs = ((mask.axis(bound.dim), bound.index) for bound in mask.bounds or ())
+        return tuple(RowBound(self.axes.find(axis), index) for axis, index in pairs if axis is not None)
 
     def _roots(self, axes: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return tuple(None if axis is None else self.axes.find(axis) for axis in axes)

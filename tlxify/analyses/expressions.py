@@ -123,17 +123,15 @@ def _subscript(run: Interpreter, node: ast.Subscript) -> Value:
         if isinstance(which, int) and -len(value.items) <= which < len(value.items):
             return value.items[which]
         raise Decline("TLX104", Span.of(node), what="an index into a tuple that is not a literal")
-    axes: list[int | None] = []
-    remaining = list(value.axes)
-    for entry in index.elts if isinstance(index, ast.Tuple) else [index]:
+    for position, entry in enumerate(index.elts if isinstance(index, ast.Tuple) else [index]):
         match entry:
-            case ast.Slice(lower=None, upper=None, step=None) if remaining:
-                axes.append(remaining.pop(0))
+            case ast.Slice(lower=None, upper=None, step=None) if position < len(value.axes):
+                pass
             case ast.Constant(value=None):
-                axes.append(None)
+                value = value.with_axis(position)
             case _:
                 raise Decline("TLX104", Span.of(node), what="a subscript other than `:` and `None`")
-    return value.at((*axes, *remaining))
+    return value
 
 
 def _attribute(run: Interpreter, node: ast.Attribute) -> Value:

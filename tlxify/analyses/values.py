@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -21,7 +22,8 @@ MISSING = _Missing()
 class Term:
     """`stride × position` along an axis; with a modulus, `stride × ((offset + position) % modulus)`."""
 
-    axis: AxisId
+    #: Which axis of the value, counted from the last (0): a square tile has one axis twice, told apart by this alone.
+    dim: int
     stride: Poly
     offset: Poly = ZERO
     modulus: Poly | None = None
@@ -31,7 +33,8 @@ class Term:
 class Bound:
     """`position along axis + index < 0`."""
 
-    axis: AxisId
+    #: Which axis of the value, counted from the last (0).
+    dim: int
     index: Poly
 
 
@@ -52,13 +55,15 @@ class Value:
     """A scalar (no axes) or a block.
 
     With `poly`, an integer or an address: poly + Σ terms (an address has its pointer parameter as a symbol of poly).
-    With `bounds`, a truth value that is the conjunction of those bounds. Else data, known by its axes and origin alone.
+    With `bounds`, a truth value that is the conjunction of those bounds, and with `partial` of other conditions too.
+    Else data, known by its axes and origin alone.
     """
 
     axes: Axes = ()
     poly: Poly | None = None
     terms: tuple[Term, ...] = ()
     bounds: tuple[Bound, ...] | None = None
+    partial: bool = False
     origin: Origin = COMPUTED
     #: Loads whose data this value depends on.
     loads: frozenset[int] = frozenset()
@@ -95,8 +100,24 @@ class Value:
         return Value(axes=axes, loads=self.loads, why=self.why)
 
     def at(self, axes: Axes) -> Value:
-        """The same value with other axes (a transposition, an inserted axis of length one)."""
+        """The same value broadcast to `axes`: ranks align at the right, so every axis keeps its place."""
         return replace(self, axes=axes)
+
+    def moved(self, axes: Axes, places: Mapping[int, int]) -> Value:
+        """The same value with its axes elsewhere: `places` is old → new, both counted from the last axis."""
+        terms = tuple(replace(term, dim=places[term.dim]) for term in self.terms)
+        bounds = tuple(replace(bound, dim=places[bound.dim]) for bound in self.bounds or ())
+        return replace(self, axes=axes, terms=terms, bounds=None if self.bounds is None else bounds)
+
+    def with_axis(self, position: int) -> Value:
+        """The same value with an axis of length one inserted before `position` (from the first axis)."""
+        rank = len(self.axes)
+        places = {dim: dim if rank - 1 - dim >= position else dim + 1 for dim in range(rank)}
+        return self.moved((*self.axes[:position], None, *self.axes[position:]), places)
+
+    def axis(self, dim: int) -> AxisId | None:
+        """The axis at a place counted from the last."""
+        return self.axes[len(self.axes) - 1 - dim]
 
 
 def number(value: int | Poly | Symbol) -> Value:

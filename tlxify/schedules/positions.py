@@ -13,11 +13,21 @@ from ..poly import ONE, Poly, Symbol
 
 
 def begin_inside(facts: Facts, access: Access, load: Load) -> None:
-    """Raises Decline TLX201 for a tile with an offset that may be negative."""
+    """Raises Decline TLX201 for a tile with an offset that may be negative, TLX204 and TLX211 for a dynamic one."""
+    end_inside(access, load)
     for dimension in access.dimensions:
         if not _never_negative(facts, dimension.coordinate):
             why = f"`{dimension.coordinate}` may be negative, and before a tensor the TMA reads zeros"
             raise Decline("TLX201", load.span, name=access.pointer, why=why)
+
+
+def end_inside(access: Access, load: Load) -> None:
+    """Raises Decline TLX204, TLX211 for a tile that is masked by more than the launch tells."""
+    if access.partial:
+        raise Decline("TLX204", load.span, name=access.pointer, why="it asks for more than its bounds")
+    for dimension in access.dimensions:
+        if dimension.limit is not None and not (dimension.harmless and dimension.extent is not None):
+            raise Decline("TLX211", load.span, name=access.pointer, why=f"it is `{dimension.limit}`")
 
 
 def _never_negative(facts: Facts, offset: Poly) -> bool:

@@ -30,7 +30,7 @@ def arange(run: Interpreter, call: Call) -> Value:
     # Rows are divided by rewriting what creates them; a range that starts elsewhere is left whole.
     creator = Creator("arange", call.span, run.statement) if first.poly == ZERO else None
     axis = _created(run, last.poly - first.poly, creator)
-    return Value(axes=(axis,), poly=first.poly, terms=(Term(axis, ONE),))
+    return Value(axes=(axis,), poly=first.poly, terms=(Term(0, ONE),))
 
 
 @handles("zeros", "full")
@@ -53,9 +53,7 @@ def expand_dims(run: Interpreter, call: Call) -> Value:
     """An axis of length one more."""
     value = run.expression(call.need(0, "input"))
     position = _integer(run, call.get(1, "axis"), call.span)
-    axes = list(value.axes)
-    axes.insert(position if position >= 0 else len(axes) + 1 + position, None)
-    return value.at(tuple(axes))
+    return value.with_axis(position if position >= 0 else len(value.axes) + 1 + position)
 
 
 @handles("broadcast_to")
@@ -90,7 +88,8 @@ def transposed(run: Interpreter, value: Value, span: Span) -> Value:
     if len(value.axes) != 2:
         return opaque(run, value, span)
     first, second = value.axes
-    return replace(value, axes=(second, first), origin=replace(value.origin, transposed=not value.origin.transposed))
+    swapped = value.moved((second, first), {0: 1, 1: 0})
+    return replace(swapped, origin=replace(value.origin, transposed=not value.origin.transposed))
 
 
 @handles("reshape", "view")
