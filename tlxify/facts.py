@@ -17,9 +17,12 @@ AxisId = int
 
 @dataclass(frozen=True, slots=True)
 class Creator:
-    """Where an axis gets its length: `tl.arange(0, BLOCK_M)`, or one entry of a shape, `tl.zeros((BLOCK_M, …))`."""
+    """Where an axis gets its length: `tl.arange(0, BLOCK_M)`, or one entry of a shape, `tl.zeros((BLOCK_M, …))`.
 
-    kind: Literal["arange", "shape"]
+    A "block" is an entry of the block shape of a block pointer or a descriptor.
+    """
+
+    kind: Literal["arange", "shape", "block"]
     #: The arange call, or the entry of the shape.
     span: Span
     #: The statement that holds it.
@@ -40,6 +43,8 @@ class Axis:
     opaque: bool = False
     #: One value has this axis twice.
     doubled: bool = False
+    #: Made in a place that cannot be rewritten (a helper, a block shape): its rows cannot be divided.
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,8 @@ class Dimension:
     #: What lies past the limit reaches only masked-out results: it may be read. Without an extent the descriptor then
     #: ends where the parameter's memory does, not where the source's masks do.
     harmless: bool = False
+    #: What lies before 0 reads as zero in the source too: a checked block pointer, a descriptor.
+    from_zero: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,8 @@ class Load:
     other_use: Span | None = None
     #: Loads that its address or mask depends on.
     depends_on: frozenset[int] = frozenset()
+    #: It goes through a block pointer, which newer Tritons and tlx do not have: it cannot stay as it is.
+    block_pointer: bool = False
     #: For a scalar: elements from the beginning of the parameter's memory, and what stands for the value.
     offset: Poly | None = None
     symbol: Symbol | None = None
@@ -129,6 +138,8 @@ class Store:
     value: Span
     #: The upper bounds its mask consists of.
     bounds: tuple[RowBound, ...] = ()
+    #: As of a load.
+    block_pointer: bool = False
 
 
 class Operand(Enum):

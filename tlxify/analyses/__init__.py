@@ -14,6 +14,7 @@ from ..source import Span
 from .access import describe, zero_fill
 from .accumulate import accumulator_of
 from .bounds import settle
+from .boxes import describe_box
 from .conditions import comparisons
 from .defuse import statement_facts
 from .events import DotEvent, LoadEvent, StoreEvent
@@ -82,7 +83,11 @@ class _Assembly:
         try:
             called = (event.target if isinstance(event, LoadEvent) else None) or "the tile"
             address = replace(event.address, axes=self._roots(event.address.axes))
-            access = describe(address, event.mask, span, self.is_pointer, self.tiles, called)
+            if event.box is not None:
+                box = replace(event.box, axes=address.axes)
+                access = describe_box(box, event.checked, span, self._pointer(address), self.tiles, called)
+            else:
+                access = describe(address, event.mask, span, self.is_pointer, self.tiles, called)
             if isinstance(event, LoadEvent) and not zero_fill(event.other):
                 other = event.other
                 raise Decline(
@@ -111,6 +116,7 @@ class _Assembly:
             scope=event.scope,
             other_use=self.events.other_uses.get(event.id),
             depends_on=event.address.loads | (event.mask.loads if event.mask else frozenset()),
+            block_pointer=event.box is not None and not event.box.descriptor,
             offset=self._offset(event),
             symbol=event.symbol,
         )
@@ -127,6 +133,7 @@ class _Assembly:
             axes=self._roots(event.address.axes),
             value=event.value_span,
             bounds=self._bounds(event.mask),
+            block_pointer=event.box is not None and not event.box.descriptor,
         )
 
     def _dot(self, event: DotEvent) -> Dot:

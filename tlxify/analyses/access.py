@@ -14,6 +14,7 @@ from ..diagnostics import Decline
 from ..facts import Access, Dimension
 from ..poly import ONE, ZERO, Poly, Symbol
 from ..source import Span
+from .batches import batches
 from .bounds import Bounds, bounds_by_dim, limited, told
 from .values import MISSING, Term, Value
 
@@ -47,7 +48,7 @@ def describe(
         axis = address.axis(dim)
         assert axis is not None
         if term.stride.constant is not None:
-            rest, found = _batch(rest, tiles)
+            rest, found = batches(rest, tiles)
             batch += found
         if term.modulus is not None:
             tile[dim] = _wrapped(axis, term, bounds.get(dim), name, span)
@@ -57,7 +58,7 @@ def describe(
             more, left = _of_a_bound(more, left, coordinates[dim], bounds[dim], term)
         coordinate, rest = coordinates.get(dim, ZERO) + more, left
         tile[dim] = limited(term, coordinate, axis, bounds.get(dim), coordinates.get(dim, ZERO), name, span)
-    rest, found = _batch(rest, frozenset())
+    rest, found = batches(rest, frozenset())
     batch += found
     if rest != ZERO and len(tile) == 1 and not rest.launch:
         batch.append(Dimension(ONE, rest, None, None))  # one element of every row
@@ -122,20 +123,6 @@ def _of_a_bound(more: Poly, left: Poly, coordinate: Poly, bounds: Bounds, term: 
         return more, left
     moving = Poly.build((m, c) for m, c in more.terms if not all(s.launch for s in m))
     return more - moving, left + moving * term.stride
-
-
-def _batch(rest: Poly, tiles: frozenset[Symbol]) -> tuple[Poly, list[Dimension]]:
-    """Takes out of the scalar part what steps by a stride of its own: `batch × stride_batch`."""
-    left: list[tuple[tuple[Symbol, ...], int]] = []
-    strides: dict[Poly, list[tuple[tuple[Symbol, ...], int]]] = {}
-    for monomial, coefficient in rest.terms:
-        fixed = tuple(s for s in monomial if s.launch)
-        moving = tuple(s for s in monomial if not s.launch)
-        if not moving or not fixed or all(s in tiles for s in fixed):
-            left.append((monomial, coefficient))
-        else:
-            strides.setdefault(Poly.build([(fixed, 1)]), []).append((moving, coefficient))
-    return Poly.build(left), [Dimension(stride, Poly.build(terms), None, None) for stride, terms in strides.items()]
 
 
 def zero_fill(other: Value | None) -> bool:

@@ -11,6 +11,7 @@ from ..model import Helper
 from ..reach import chain_of
 from ..source import Span
 from .language import HANDLERS, LANGUAGE, Call
+from .language.boxes import load_descriptor, store_descriptor
 from .language.elementwise import pointwise
 from .values import Value, literal
 
@@ -30,7 +31,7 @@ _METHODS: Mapping[str, str] = {
 #: Position by position as well, and only methods.
 _LOGICAL = ("logical_and", "logical_or")
 #: Methods of a tensor descriptor.
-_DESCRIPTOR = ("load", "store", "gather", "scatter")
+_DESCRIPTOR = {"load": load_descriptor, "store": store_descriptor}
 
 
 def call(run: Interpreter, node: ast.Call) -> Value:
@@ -85,7 +86,9 @@ def _method(run: Interpreter, node: ast.Call, function: ast.Attribute, keywords:
         return HANDLERS[name](run, Call(name, node, arguments, keywords))
     if method in _LOGICAL:
         return pointwise(run, Call(method, node, arguments, keywords), f"tl.{method}")
-    run.expression(function.value)
     if method in _DESCRIPTOR:
+        return _DESCRIPTOR[method](run, Call(method, node, arguments, keywords))
+    run.expression(function.value)
+    if method in ("gather", "scatter"):
         raise Decline("TLX210", Span.of(node), name=ast.unparse(function.value))
     raise Decline("TLX317", Span.of(node), name=ast.unparse(node.func))

@@ -11,7 +11,7 @@ from ..diagnostics import Decline
 from ..facts import Access, Dimension, Facts
 from ..model import Kernel, Param
 from ..parse.launches import CallSite, call_sites, tuner_configs
-from ..poly import Poly
+from ..poly import ONE, Poly
 from ..source import Span
 from .scalars import Scalars, one_more
 
@@ -164,8 +164,10 @@ class _Tensors:
         reads: bool = False,
         writes: bool = False,
     ) -> bool:
-        shape = [self._extent(dimension) for dimension in access.dimensions]
-        strides = [d.stride.text() if d.stride.launch else None for d in access.dimensions]
+        # As it lies in memory: what is contiguous comes last.
+        dimensions = sorted(access.dimensions, key=lambda dimension: dimension.stride == ONE)
+        shape = [self._extent(dimension) for dimension in dimensions]
+        strides = [d.stride.text() if d.stride.launch else None for d in dimensions]
         if None in shape or None in strides:
             return False
         held = found.get(access.pointer)

@@ -10,6 +10,7 @@ from typing import Any
 from ..facts import LoopFact
 from ..poly import Poly, Symbol
 from ..source import Span
+from .boxes import Box
 from .values import Value
 
 
@@ -41,6 +42,9 @@ class LoadEvent:
     scope: tuple[tuple[str, Poly], ...]
     #: What stands for a loaded scalar.
     symbol: Symbol | None = None
+    #: The block of a block pointer or a descriptor, with the axes (from the first) along which its bounds are checked.
+    box: Box | None = None
+    checked: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,9 @@ class StoreEvent:
     value: Value
     value_span: Span
     mask: Value | None
+    #: As of a load.
+    box: Box | None = None
+    checked: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

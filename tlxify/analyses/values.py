@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..facts import AxisId
 from ..poly import ZERO, Poly, Symbol
 from .axes import Axes
+
+if TYPE_CHECKING:
+    from .boxes import Box
 
 
 class _Missing:
@@ -72,6 +75,8 @@ class Value:
     #: The canonical name of a function, module or dtype.
     reference: str | None = None
     items: tuple[Value, ...] | None = None
+    #: A block pointer, or a tensor descriptor (whose box has no offsets).
+    box: Box | None = None
     #: Why there is no affine form: a diagnostic code with its facts.
     why: tuple[str, str] | None = field(default=None, compare=False)
 
@@ -87,6 +92,7 @@ class Value:
             self.poly,
             *(p for t in self.terms for p in (t.stride, t.offset, t.modulus)),
             *(b.index for b in self.bounds or ()),
+            *((self.box.base, *self.box.offsets, *self.box.shape, *self.box.strides) if self.box else ()),
         ]
         return frozenset(symbol for poly in polys if poly is not None for symbol in poly.symbols)
 

@@ -42,6 +42,7 @@ def plan(
             load, access = requirements.operand(facts, dot, side)
             positions.begin_inside(facts, access, load)
             feeds.setdefault(load.id, Feed(load, access, side))
+    positions.no_block_pointers(facts, feeds)
     # The first load of a trip acquires the slot: source order, not that of the dot's arguments.
     feeds = {number: feeds[number] for number in sorted(feeds)}
     requirements.accumulators(facts, loop)

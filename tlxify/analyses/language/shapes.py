@@ -29,7 +29,7 @@ def arange(run: Interpreter, call: Call) -> Value:
         raise Decline("TLX403", Span.of(stop), name=ast.unparse(stop))
     # Rows are divided by rewriting what creates them; a range that starts elsewhere is left whole.
     creator = Creator("arange", call.span, run.statement) if first.poly == ZERO else None
-    axis = _created(run, last.poly - first.poly, creator)
+    axis = created(run, last.poly - first.poly, creator)
     return Value(axes=(axis,), poly=first.poly, terms=(Term(0, ONE),))
 
 
@@ -94,13 +94,32 @@ def transposed(run: Interpreter, value: Value, span: Span) -> Value:
 
 @handles("reshape", "view")
 def reshape(run: Interpreter, call: Call) -> Value:
-    """New axes without a relation to the old ones."""
+    """New axes without a relation to the old ones, unless only axes of length one come or go."""
     value = run.expression(call.need(0, "input"))
+    if (same := _squeezed(run, value, _shape_argument(call))) is not None:
+        return same
     opaque(run, value, call.span)
     axes = _shape(run, _shape_argument(call), call.span)
     for axis in axes:
         run.axes.mark(axis, "opaque")
     return Value(axes=axes, loads=value.loads, why=("TLX201", "a reshaped block"))
+
+
+def _squeezed(run: Interpreter, value: Value, shape: ast.expr | None) -> Value | None:
+    """The value with axes of length one added or dropped, if the shape asks for no more."""
+    if shape is None:
+        return None
+    entries = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape]
+    lengths = [run.expression(entry).poly for entry in entries]
+    kept = [dim for dim in reversed(range(len(value.axes))) if value.axis(dim) is not None]
+    wanted = [len(lengths) - 1 - i for i, length in enumerate(lengths) if length != ONE]
+    held = [run.axes.length(axis) for axis in value.axes if axis is not None]
+    if [lengths[len(lengths) - 1 - dim] for dim in wanted] != held:
+        return None
+    axes: list[int | None] = [None] * len(lengths)
+    for old, new in zip(kept, wanted, strict=True):
+        axes[len(lengths) - 1 - new] = value.axis(old)
+    return value.moved(tuple(axes), dict(zip(kept, wanted, strict=True)))
 
 
 def opaque(run: Interpreter, value: Value, span: Span) -> Value:
@@ -110,12 +129,12 @@ def opaque(run: Interpreter, value: Value, span: Span) -> Value:
     return Value(axes=value.axes, loads=value.loads, why=value.why)
 
 
-def _created(run: Interpreter, length: Poly, creator: Creator | None) -> int:
+def created(run: Interpreter, length: Poly, creator: Creator | None) -> int:
     """An axis made here. Without a creator, or in a helper, there is no place where its length could be rewritten."""
     known = creator if not run.helpers else None
     axis = run.axes.create(length, known)
     if known is None:
-        run.axes.mark(axis, "opaque")
+        run.axes.mark(axis, "fixed")
     return axis
 
 
@@ -129,7 +148,7 @@ def _shape(run: Interpreter, node: ast.expr | None, span: Span) -> Axes:
         if length is None:
             raise Decline("TLX403", Span.of(entry), name=ast.unparse(entry))
         creator = Creator("shape", Span.of(entry), run.statement)
-        axes.append(None if length == ONE else _created(run, length, creator))
+        axes.append(None if length == ONE else created(run, length, creator))
     return tuple(axes)
 
 
