@@ -48,6 +48,14 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """A test that is settled when the kernel is compiled (`EVEN_K`), and how it turns out."""
+
+    value: Poly
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Dimension:
     """One dimension of a memory access: `stride × (coordinate + position along the axis)`."""
 
@@ -68,6 +76,9 @@ class Dimension:
     harmless: bool = False
     #: What lies before 0 reads as zero in the source too: a checked block pointer, a descriptor.
     from_zero: bool = False
+    #: The source does not mask by the extent where all conditions of one of these hold: it relies on the extent being a
+    #: multiple of the tile. A descriptor masks anyway, so the launch must confirm it (`schedules.writing.claims`).
+    waived: tuple[tuple[Condition, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +124,11 @@ class Load:
     #: For a scalar: elements from the beginning of the parameter's memory, and what stands for the value.
     offset: Poly | None = None
     symbol: Symbol | None = None
+    #: Loads of one tile in the arms of a branch that the compilation settles, or of a conditional expression. This one
+    #: stands for all of them: `statement` is the branch (all of it is replaced where a ring takes the load over),
+    #: `span` the arm that masks most, `scope` holds before the branch, the access masks what any arm masks. The parts
+    #: are listed as loads of their own too: they vanish with the branch, or stay with it where no ring takes it over.
+    parts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +277,11 @@ class Facts:
     problems: tuple[tuple[Span, Diagnostic], ...] = ()
     #: Constexpr parameters that name the target dtype of a cast.
     casts: tuple[str, ...] = ()
+
+    @property
+    def armed(self) -> tuple[Load, ...]:
+        """Loads that stand for several arms (see `Load.parts`)."""
+        return tuple(load for load in self.loads if load.parts)
 
     def access(self, span: Span) -> Access | None:
         """The strided tile behind a load or store."""

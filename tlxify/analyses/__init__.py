@@ -46,7 +46,8 @@ class _Assembly:
 
     def facts(self) -> Facts:
         loads, stores = self.events.loads, self.events.stores
-        touched: list[LoadEvent | StoreEvent] = [*loads, *stores]
+        # A load of several arms is asked for by the place of one of them: what is said of all of them comes first.
+        touched: list[LoadEvent | StoreEvent] = [*sorted(loads, key=lambda event: not event.parts), *stores]
         written = tuple(self._store(event) for event in stores)
         axes = self.axes.freeze()
         by_number = {axis.id: axis for axis in axes}
@@ -118,6 +119,7 @@ class _Assembly:
             depends_on=event.address.loads | (event.mask.loads if event.mask else frozenset()),
             block_pointer=event.box is not None and not event.box.descriptor,
             offset=self._offset(event),
+            parts=event.parts,
             symbol=event.symbol,
         )
 
@@ -160,7 +162,8 @@ class _Assembly:
     def _bounds(self, mask: Value | None) -> tuple[RowBound, ...]:
         if mask is None:
             return ()
-        pairs = ((mask.axis(bound.dim), bound.index) for bound in mask.bounds or ())
+        always = (bound for bound in mask.bounds or () if not bound.waived)
+        pairs = ((mask.axis(bound.dim), bound.index) for bound in always)
         return tuple(RowBound(self.axes.find(axis), index) for axis, index in pairs if axis is not None)
 
     def _roots(self, axes: tuple[int | None, ...]) -> tuple[int | None, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ..diagnostics import Decline
-from ..facts import Access, Axis, AxisId, Dimension, Store
+from ..facts import Access, Axis, AxisId, Condition, Dimension, Store
 from ..poly import ZERO, Poly
 from ..source import Span
 from .values import Bound, Term, Value
@@ -22,7 +22,7 @@ Bounds = Sequence[Bound]
 
 def bounds_by_dim(mask: Value | None, name: str, span: Span) -> dict[int, list[Bound]]:
     """The bounds in a mask by the axis that they are about. Raises Decline TLX204 for a mask without any."""
-    if mask is None or mask.literal is True:
+    if mask is None or mask.literal is True or mask.literal is None:
         return {}
     if mask.bounds is None:
         raise Decline("TLX204", span, name=name, why=mask.why[1] if mask.why else "")
@@ -53,6 +53,7 @@ def limited(
     """
     extent: Poly | None = None
     limit: Poly | None = None
+    waived: tuple[tuple[Condition, ...], ...] = ()
     for bound in bounds or ():
         end = coordinate - bound.index
         if not end.launch:
@@ -60,8 +61,8 @@ def limited(
         elif extent is not None and end != extent:
             raise Decline("TLX204", span, name=name, why=f"one axis has two bounds, `{extent}` and `{end}`")
         else:
-            extent = end
-    return Dimension(term.stride, coordinate, axis, extent, limit=limit)
+            extent, waived = end, bound.waived
+    return Dimension(term.stride, coordinate, axis, extent, limit=limit, waived=waived)
 
 
 def settle(access: Access, axis_of: Callable[[AxisId], Axis], stores: Iterable[Store]) -> Access:

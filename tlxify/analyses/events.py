@@ -45,6 +45,8 @@ class LoadEvent:
     #: The block of a block pointer or a descriptor, with the axes (from the first) along which its bounds are checked.
     box: Box | None = None
     checked: tuple[int, ...] = ()
+    #: Loads of one tile in arms that the compilation settles: this one stands for them.
+    parts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

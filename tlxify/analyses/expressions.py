@@ -38,11 +38,8 @@ def evaluate(run: Interpreter, node: ast.expr) -> Value:
             return run.arithmetic.pointwise(*operands, template=f"({word.join('{}' for _ in operands)})")
         case ast.Compare(left=left, ops=[_], comparators=[right]):
             return _compare(run, node, evaluate(run, left), evaluate(run, right))
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            known = evaluate(run, test)
-            if known.literal is not MISSING:
-                return evaluate(run, body if known.literal else orelse)
-            return run.join(evaluate(run, body), evaluate(run, orelse), f"@{run.site(Span.of(node))}")
+        case ast.IfExp():
+            return _either(run, node)
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             return Value(items=tuple(evaluate(run, element) for element in elements))
         case ast.Subscript():
@@ -55,6 +52,16 @@ def evaluate(run: Interpreter, node: ast.expr) -> Value:
             return literal("")
         case _:
             raise Decline("TLX104", Span.of(node), what=f"a `{type(node).__name__}` expression")
+
+
+def _either(run: Interpreter, node: ast.IfExp) -> Value:
+    known = evaluate(run, node.test)
+    if known.literal is not MISSING:
+        return evaluate(run, node.body if known.literal else node.orelse)
+    name = run.named[1] if run.named is not None and run.named[0] is node else ""
+    first, second = evaluate(run, node.body), evaluate(run, node.orelse)
+    choice = run.choice(run.scope, known, run.statement)
+    return run.join(first, second, f"@{run.site(Span.of(node))}", choice, name)
 
 
 def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, span: Span) -> Value:

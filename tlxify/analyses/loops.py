@@ -14,11 +14,11 @@ from ..diagnostics import Decline
 from ..facts import LoopFact
 from ..poly import Poly, Symbol
 from ..source import Span
-from .values import MISSING, Value, number
+from .values import MISSING, Scope, Value, number
 
 if TYPE_CHECKING:
     from .boxes import Box
-    from .interpret import Interpreter, Scope
+    from .interpret import Interpreter
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from ..facts import AxisId
+from ..facts import AxisId, Condition
 from ..poly import ZERO, Poly, Symbol
 from .axes import Axes
 
@@ -39,6 +39,8 @@ class Bound:
     #: Which axis of the value, counted from the last (0).
     dim: int
     index: Poly
+    #: The source masks without it where all conditions of one of these hold.
+    waived: tuple[tuple[Condition, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,18 @@ class Value:
     def axis(self, dim: int) -> AxisId | None:
         """The axis at a place counted from the last."""
         return self.axes[len(self.axes) - 1 - dim]
+
+
+Scope = dict[str, Value]
+
+
+def scalars(scope: Scope) -> tuple[tuple[str, Poly], ...]:
+    """The scalars of a scope: what emitted coordinates may be written with."""
+    return tuple(
+        (name, value.poly)
+        for name, value in scope.items()
+        if value.scalar and value.poly is not None and value.items is None
+    )
 
 
 def number(value: int | Poly | Symbol) -> Value:

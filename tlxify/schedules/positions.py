@@ -41,6 +41,10 @@ def end_inside(access: Access, load: Load) -> None:
     if access.partial:
         raise Decline("TLX204", load.span, name=access.pointer, why="it asks for more than its bounds")
     for dimension in access.dimensions:
+        if dimension.waived:
+            test = dimension.waived[0][-1]
+            why = f"it bounds nothing where `{test.value}` {'holds' if test.holds else 'does not hold'}"
+            raise Decline("TLX204", load.span, name=access.pointer, why=why)
         if dimension.limit is not None and not (dimension.harmless and dimension.extent is not None):
             raise Decline("TLX211", load.span, name=access.pointer, why=f"it is `{dimension.limit}`")
 

@@ -10,7 +10,7 @@ from ...poly import Poly, Symbol
 from ...source import Span
 from ..boxes import Box
 from ..events import LoadEvent, StoreEvent
-from ..values import Origin, Value
+from ..values import Origin, Value, scalars
 from . import boxes
 from .registry import Call, handles
 
@@ -36,7 +36,7 @@ def load(run: Interpreter, call: Call) -> Value:
         return Value(poly=Poly.of(loaded), loads=frozenset({number}))
     axes = run.axes.broadcast(address.axes, *(value.axes for value in (mask, other) if value is not None))
     number = len(run.events.loads)
-    run.events.loads.append(LoadEvent(place, number, target, address.at(axes), mask, other, _scalars(run)))
+    run.events.loads.append(LoadEvent(place, number, target, address.at(axes), mask, other, scalars(run.scope)))
     return Value(axes=axes, origin=Origin("load", number), loads=address.loads | {number})
 
 
@@ -46,7 +46,7 @@ def record_load(
     """Data of a block of a block pointer or a descriptor."""
     target = run.named[1] if run.named is not None and run.named[0] is call.node else None
     number, address = len(run.events.loads), replace(box.address, loads=loads)
-    event = LoadEvent(run.place(call.node), number, target, address, box.mask(checked), other, _scalars(run))
+    event = LoadEvent(run.place(call.node), number, target, address, box.mask(checked), other, scalars(run.scope))
     run.events.loads.append(replace(event, box=box, checked=tuple(checked)))
     return Value(axes=box.axes, origin=Origin("load", number), loads=loads | {number})
 
@@ -70,12 +70,3 @@ def store(run: Interpreter, call: Call) -> Value:
         StoreEvent(run.place(call.node), call.name, address.at(axes), stored, Span.of(value_node), mask)
     )
     return Value(axes=axes)
-
-
-def _scalars(run: Interpreter) -> tuple[tuple[str, Poly], ...]:
-    """The scalars in scope: what emitted coordinates may be written with."""
-    return tuple(
-        (name, value.poly)
-        for name, value in run.scope.items()
-        if value.scalar and value.poly is not None and value.items is None
-    )
