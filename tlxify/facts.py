@@ -277,6 +277,10 @@ class Facts:
     problems: tuple[tuple[Span, Diagnostic], ...] = ()
     #: Constexpr parameters that name the target dtype of a cast.
     casts: tuple[str, ...] = ()
+    #: Constexpr parameters that were taken to have these values: everything here holds for such launches alone.
+    assumed: tuple[tuple[str, object], ...] = ()
+    #: Constexpr parameters that choose between values without a common form: more may be known once they are assumed.
+    undecided: tuple[str, ...] = ()
 
     @property
     def armed(self) -> tuple[Load, ...]:

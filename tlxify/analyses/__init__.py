@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..diagnostics import Decline, Diagnostic
@@ -24,11 +24,15 @@ from .values import Value
 __all__ = ["analyze"]
 
 
-def analyze(kernel: Kernel) -> Facts:
-    """Everything the converter may rely on. Raises Decline where the kernel cannot be followed at all."""
+def analyze(kernel: Kernel, assumed: Mapping[str, object] | None = None) -> Facts:
+    """Everything the converter may rely on. Raises Decline where the kernel cannot be followed at all.
+
+    `assumed` fixes constexpr parameters (`{"IS_VARLEN": False}`): only the arms that are taken then are interpreted,
+    and the facts hold for launches with these values alone. `Facts.undecided` names the ones worth fixing.
+    """
     interpreter = Interpreter(kernel.module)
-    interpreter.run(kernel)
-    return _Assembly(kernel, interpreter).facts()
+    interpreter.run(kernel, assumed or {})
+    return replace(_Assembly(kernel, interpreter).facts(), assumed=tuple(sorted((assumed or {}).items())))
 
 
 class _Assembly:
@@ -77,6 +81,7 @@ class _Assembly:
             effects=tuple((place.span, what) for place, what in self.events.effects),
             problems=tuple(self.problems),
             casts=tuple(sorted(self.events.casts)),
+            undecided=tuple(self.events.undecided),
         )
 
     def _access(self, event: LoadEvent | StoreEvent) -> Access | None:

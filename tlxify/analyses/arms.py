@@ -64,7 +64,12 @@ def _joined(key: tuple[int, Poly], first: Bound | None, second: Bound | None, ch
 
 def join_loads(events: Events, axes: AxisTable, first: Value, second: Value, name: str, choice: Choice) -> Value | None:
     """One load for two of the same tile: recorded beside them as what both arms do; None if they differ otherwise."""
-    if first.origin.load is None or second.origin.load is None or first.origin.transposed != second.origin.transposed:
+    if (
+        choice.place.helpers
+        or first.origin.load is None
+        or second.origin.load is None
+        or first.origin.transposed != second.origin.transposed
+    ):
         return None
     loads = tuple(events.loads[value.origin.load] for value in (first, second) if value.origin.load is not None)
     if not all(zero_fill(load.other) for load in loads) or not _same_tile(axes, *loads):

@@ -27,7 +27,14 @@ _METHODS: Mapping[str, str] = {
     **{name: name for name in "abs cast exp exp2 log sigmoid sqrt".split()},
     **{name: name for name in "broadcast_to expand_dims permute reshape trans".split()},
     **{name: name for name in "argmax argmin max min reduce sum cumprod cumsum flip sort".split()},
+    **{name: name for name in "advance gather split log2 sin cos floor ceil erf rsqrt".split()},
 }
+#: Operators under their methods' names.
+_OPERATORS: Mapping[str, type[ast.operator]] = {
+    "__add__": ast.Add, "__sub__": ast.Sub, "__mul__": ast.Mult, "__truediv__": ast.Div, "__floordiv__": ast.FloorDiv,
+    "__mod__": ast.Mod, "__and__": ast.BitAnd, "__or__": ast.BitOr, "__xor__": ast.BitXor,
+    "__lshift__": ast.LShift, "__rshift__": ast.RShift,
+}  # fmt: skip
 #: Position by position as well, and only methods.
 _LOGICAL = ("logical_and", "logical_or")
 #: Methods of a tensor descriptor.
@@ -84,6 +91,9 @@ def _method(run: Interpreter, node: ast.Call, function: ast.Attribute, keywords:
     if method in _METHODS:
         name = _METHODS[method]
         return HANDLERS[name](run, Call(name, node, arguments, keywords))
+    if method in _OPERATORS and len(arguments) == 2:
+        left, right = (run.events.used(run.expression(argument), Span.of(node)) for argument in arguments)
+        return run.arithmetic.binary(_OPERATORS[method](), left, right)
     if method in _LOGICAL:
         return pointwise(run, Call(method, node, arguments, keywords), f"tl.{method}")
     if method in _DESCRIPTOR:

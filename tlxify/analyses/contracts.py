@@ -46,7 +46,8 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     configs, known = _configs(kernel, sites, constexprs, (rows, columns, depth))
     names = {p.name for p in kernel.params} | set(free) | {"cdiv", "min", "max"}
     grid = _grid(facts, extents, sites, (rows, columns), free, names)
-    loop = next((loop for loop in facts.loops if facts.dots and loop.span == facts.dots[0].loops[-1]), None)
+    around = next((dot.loops[-1] for dot in facts.dots if dot.loops), None)
+    loop = next((loop for loop in facts.loops if loop.span == around), None)
     counted = loop is None or loop.stop is None or not _loaded(facts, loop.stop)
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
@@ -164,7 +165,7 @@ class _Tensors:
         reads: bool = False,
         writes: bool = False,
     ) -> bool:
-        # As it lies in memory: what is contiguous comes last.
+        # The axis that is surely contiguous is the tensor's last, however the kernel turns the tile.
         dimensions = sorted(access.dimensions, key=lambda dimension: dimension.stride == ONE)
         shape = [self._extent(dimension) for dimension in dimensions]
         strides = [d.stride.text() if d.stride.launch else None for d in dimensions]

@@ -97,6 +97,8 @@ class Events:
     comparisons: dict[Span, tuple[ast.Compare, Value, Value]] = field(default_factory=dict)
     #: dtype arguments: name of a constexpr parameter used as the target of a cast, with the place.
     casts: dict[str, Span] = field(default_factory=dict)
+    #: Constexpr parameters that decide between values of which no common form is known.
+    undecided: dict[str, None] = field(default_factory=dict)
 
     def used(self, value: Value, span: Span) -> Value:
         """`value`, with a note that something other than a dot looks at it there."""

@@ -7,6 +7,7 @@ interpreted in place with their arguments.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ..diagnostics import Decline
@@ -45,9 +46,17 @@ class Interpreter:
         self._returned: list[Value] = []
         self._active: tuple[tuple[str, int], ...] = ()
 
-    def run(self, kernel: Kernel) -> None:
-        """Interprets the kernel with its parameters as unknowns that the launch fixes."""
+    def run(self, kernel: Kernel, assumed: Mapping[str, object]) -> None:
+        """Interprets the kernel with its parameters as unknowns that the launch fixes, or as what they are assumed.
+
+        Raises ValueError for an assumption about something other than a constexpr parameter.
+        """
         self.scope = {p.name: number(Symbol(p.name, launch=True, constexpr=p.constexpr)) for p in kernel.params}
+        for name, value in assumed.items():
+            param = kernel.param(name)
+            if param is None or not param.constexpr:
+                raise ValueError(f"{kernel.name} has no constexpr parameter {name}")
+            self.scope[name] = literal(value)
         self.block([node.node for node in kernel.body])
 
     # ---- statements
@@ -211,8 +220,8 @@ class Interpreter:
         }
 
     def choice(self, scope: Scope, test: Value, span: Span, *, holds: bool = True) -> Choice | None:
-        """A test that the compilation settles, for values that are one in either arm; none in a helper."""
-        if self.helpers or test.poly is None or not test.poly.constexpr:
+        """A test that the compilation settles, for values that are one in either arm."""
+        if test.poly is None or not test.poly.constexpr:
             return None
         place = Place(span, span, self.loops, self.branches, self.arms, self.helpers)
         return Choice(test.poly, holds, place, scalars(scope))
@@ -229,6 +238,7 @@ class Interpreter:
             both = both or join_loads(self.events, self.axes, first, second, name, choice)
             if both is not None:
                 return both
+            self.events.undecided.update(dict.fromkeys(sorted(_parameters(choice.test))))
         loads = first.loads | second.loads
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
             return Value(
@@ -257,3 +267,13 @@ def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
             return inner, not holds
         case _:
             return test, True
+
+
+def _parameters(test: Poly) -> Iterator[str]:
+    """The constexpr parameters that a test asks for."""
+    for symbol in test.symbols:
+        if symbol.operands:
+            for operand in symbol.operands:
+                yield from _parameters(operand)
+        elif symbol.name.isidentifier():
+            yield symbol.name

@@ -72,7 +72,7 @@ def advance(run: Interpreter, call: Call) -> Value:
 def load_block(run: Interpreter, call: Call, pointer: Value) -> Value:
     """`tl.load` of a block pointer: out-of-bounds elements of the checked axes are filled."""
     if pointer.box is None:
-        return _unknown(pointer, call)
+        return memory.record_unknown(run, call, _unknown(pointer, call))
     check = call.get(3, "boundary_check")
     checked = _checked(run, check, len(pointer.axes))
     padding = call.get(4, "padding_option")
@@ -83,7 +83,9 @@ def load_block(run: Interpreter, call: Call, pointer: Value) -> Value:
 def store_block(run: Interpreter, call: Call, pointer: Value, value: Value, value_node: ast.expr) -> Value:
     """`tl.store` through a block pointer: only what lies inside along the checked axes is written."""
     if pointer.box is None:
-        return _unknown(pointer, call)
+        place, address = run.place(call.node), _unknown(pointer, call)
+        run.events.stores.append(StoreEvent(place, "store", address, value, Span.of(value_node), None))
+        return Value(axes=address.axes)
     checked = _checked(run, call.get(3, "boundary_check"), len(pointer.axes))
     return _record_store(run, call, pointer.box, checked, value, value_node)
 
@@ -164,7 +166,7 @@ def _axis(run: Interpreter, entry: ast.expr) -> int | None:
 
 
 def _unknown(pointer: Value, call: Call) -> Value:
-    code, name = pointer.why or ("TLX209", "")
-    if code in ("TLX203", "TLX209"):
-        raise Decline(code, call.span, name=name or ast.unparse(call.positional[0]))
-    raise Decline(code, call.span, name=ast.unparse(call.positional[0]), why=name)
+    """A block pointer that was lost sight of. Raises Decline TLX209 for what never was one."""
+    if not pointer.axes or pointer.affine:
+        raise Decline("TLX209", call.span, name=ast.unparse(call.positional[0]), why="what makes it one is not seen")
+    return pointer.data(pointer.axes)

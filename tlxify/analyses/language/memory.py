@@ -40,6 +40,14 @@ def load(run: Interpreter, call: Call) -> Value:
     return Value(axes=axes, origin=Origin("load", number), loads=address.loads | {number})
 
 
+def record_unknown(run: Interpreter, call: Call, address: Value) -> Value:
+    """Data from an address that is not understood."""
+    target = run.named[1] if run.named is not None and run.named[0] is call.node else None
+    number = len(run.events.loads)
+    run.events.loads.append(LoadEvent(run.place(call.node), number, target, address, None, None, scalars(run.scope)))
+    return Value(axes=address.axes, origin=Origin("load", number), loads=address.loads | {number})
+
+
 def record_load(
     run: Interpreter, call: Call, box: Box, checked: Collection[int], other: Value | None, loads: frozenset[int]
 ) -> Value:

@@ -105,6 +105,40 @@ def reshape(run: Interpreter, call: Call) -> Value:
     return Value(axes=axes, loads=value.loads, why=("TLX201", "a reshaped block"))
 
 
+@handles("split")
+def split(run: Interpreter, call: Call) -> Value:
+    """Two blocks without the last axis."""
+    value = opaque(run, run.expression(call.need(0, "a")), call.span)
+    half = Value(axes=value.axes[:-1], loads=value.loads, why=value.why)
+    return Value(items=(half, half))
+
+
+@handles("join")
+def join(run: Interpreter, call: Call) -> Value:
+    """Two blocks side by side along a new last axis of length two."""
+    first, second = run.expression(call.need(0, "a")), run.expression(call.need(1, "b"))
+    axes = run.axes.broadcast(opaque(run, first, call.span).axes, opaque(run, second, call.span).axes)
+    return Value(axes=(*axes, _alone(run, Poly.of(2))), loads=first.loads | second.loads)
+
+
+@handles("interleave", "cat")
+def interleave(run: Interpreter, call: Call) -> Value:
+    """Two blocks one after the other, or in turns, along the last axis."""
+    first, second = run.expression(call.need(0, "a")), run.expression(call.need(1, "b"))
+    axes = run.axes.broadcast(opaque(run, first, call.span).axes, opaque(run, second, call.span).axes)
+    if not axes:
+        raise Decline("TLX104", call.span, what=f"`tl.{call.name}` of scalars")
+    last = ONE if axes[-1] is None else run.axes.length(axes[-1])
+    return Value(axes=(*axes[:-1], _alone(run, last * Poly.of(2))), loads=first.loads | second.loads)
+
+
+def _alone(run: Interpreter, length: Poly) -> int:
+    """An axis without a relation to any other."""
+    axis = created(run, length, None)
+    run.axes.mark(axis, "opaque")
+    return axis
+
+
 def _squeezed(run: Interpreter, value: Value, shape: ast.expr | None) -> Value | None:
     """The value with axes of length one added or dropped, if the shape asks for no more."""
     if shape is None:
@@ -142,6 +176,8 @@ def _shape(run: Interpreter, node: ast.expr | None, span: Span) -> Axes:
     """The axes that a shape creates."""
     if node is None:
         raise Decline("TLX104", span, what="a block without a shape")
+    if isinstance(node, ast.Attribute) and node.attr == "shape":
+        return run.expression(node.value).axes  # as long as that block, so along its axes
     axes: list[int | None] = []
     for entry in node.elts if isinstance(node, ast.Tuple | ast.List) else [node]:
         length = run.expression(entry).poly
