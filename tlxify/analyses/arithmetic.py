@@ -37,6 +37,7 @@ class Arithmetic:
 
     def binary(self, op: ast.operator, left: Value, right: Value) -> Value:
         """`left op right`."""
+        left, right = _counted(left), _counted(right)
         axes = self.axes.broadcast(left.axes, right.axes)
         affine = self._affine(op, left, right)
         if affine is not None:
@@ -133,6 +134,11 @@ class Arithmetic:
         if not axes:
             return pure(template, *operands)
         return Value(axes=axes, loads=loads)
+
+
+def _counted(value: Value) -> Value:
+    """A truth value as the number that it is in arithmetic."""
+    return number(int(value.literal)) if isinstance(value.literal, bool) and value.scalar else value
 
 
 def _why(op: ast.operator, left: Value, right: Value) -> tuple[str, str] | None:

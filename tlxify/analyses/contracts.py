@@ -264,6 +264,8 @@ def _constexpr(
     kernel: Kernel, facts: Facts, param: Param, tiles: set[str], sites: tuple[CallSite, ...]
 ) -> ConstexprSpec:
     name = param.name
+    if name in dict(facts.assumed):
+        return ConstexprSpec(name, "flag", (dict(facts.assumed)[name],))
     if name in tiles:
         return ConstexprSpec(name, "tile", (64, 128))
     if name in facts.casts:

@@ -116,7 +116,11 @@ def _compare(run: Interpreter, node: ast.Compare, left: Value, right: Value) -> 
             case ast.NotEq() | ast.IsNot():
                 return literal(left.literal != right.literal)
     if isinstance(op, ast.Is | ast.IsNot) and right.literal is None:
-        # Triton specializes arguments that are None: the question is settled when the kernel is compiled.
+        # Triton specializes arguments that are None: the question is settled when the kernel is compiled. What was
+        # computed is never None.
+        parameter = left.poly is not None and any(Poly.of(s) == left.poly and not s.operands for s in left.poly.symbols)
+        if left.axes or left.reference or (left.poly is not None and not parameter):
+            return literal(isinstance(op, ast.IsNot))
         what = left.poly.text() if left.poly is not None else "?"
         return Value(poly=Poly.of(Symbol(f"({what} is None)", launch=True, constexpr=True)))
     return run.arithmetic.compare(op, run.events.used(left, span), run.events.used(right, span))
