@@ -58,7 +58,9 @@ class _Marks:
             return (self._of(around[-1])[0] if around else frozenset()), "what follows stands under the other condition"
         if span in self.dots:
             step = self.dots[span]
-            return frozenset({"consumer"}), f"dot on slots of {' and '.join(s.buffer for s in (step.a, step.b) if s.buffer)}"
+            return frozenset(
+                {"consumer"}
+            ), f"dot on slots of {' and '.join(s.buffer for s in (step.a, step.b) if s.buffer)}"
         if span in self.loads:
             return frozenset({"producer"}), f"fills {self.loads[span].name} through {self.loads[span].view.descriptor}"
         roles: set[str] = set()

@@ -83,5 +83,7 @@ def _carried(kernel: Kernel, event: DotEvent, name: str) -> bool:
 
 
 def _binds(node: ast.stmt, name: str) -> bool:
-    inner = ast.walk(node.target) if isinstance(node, ast.For) else () if isinstance(node, ast.While) else ast.walk(node)
+    inner = (
+        ast.walk(node.target) if isinstance(node, ast.For) else () if isinstance(node, ast.While) else ast.walk(node)
+    )
     return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in inner)
