@@ -55,6 +55,10 @@ class Origin:
 COMPUTED = Origin()
 
 
+#: Stands among loads for the result of any dot.
+DOT = -1
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """A scalar (no axes) or a block.
@@ -70,7 +74,7 @@ class Value:
     bounds: tuple[Bound, ...] | None = None
     partial: bool = False
     origin: Origin = COMPUTED
-    #: Loads whose data this value depends on.
+    #: Loads whose data this value depends on; DOT among them where a dot's result is.
     loads: frozenset[int] = frozenset()
     #: A Python value known now: str, float, bool, None, int.
     literal: object = MISSING
