@@ -227,6 +227,8 @@ class LaunchGuard:
     stored: tuple[Stored, ...]
     #: Pointer parameters through which the producer reads scalars: nothing may be stored there.
     scalars: tuple[str, ...] = ()
+    #: What must hold of each config with all constexpr parameters known, as plain Python, and what that means.
+    claims: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
             pair for pair in (rows, columns, None if counted else depth) if pair and (pair != depth or not counted)
         ),
         multiples=tuple(dict.fromkeys(extents.multiples)),
+        aligned=tuple(sorted(sizes & _words(s for t in specs if t.reads for s in t.strides))),
     )
 
 

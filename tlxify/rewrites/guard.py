@@ -72,9 +72,13 @@ def _guard(plan: Plan) -> str:
 
 def _boxes(plan: Plan) -> str:
     sides = dict.fromkeys(name for _, b in plan.buffers() for side in b.tile for name in _identifiers(side))
-    parameters = [*sides, *(["CONSUMERS"] if plan.split else []), "**_"]
+    asked = dict.fromkeys(name for text, _ in plan.guard.claims for name in _identifiers(text))
+    parameters = [*{**sides, **asked}, *(["CONSUMERS"] if plan.split else []), "**_"]
     lines = [_definition(names(plan)[1], parameters)]
     lines.append('    """One slot\'s TMA box per descriptor, in elements, axes in the order of the guard\'s views."""')
+    if plan.guard.claims:
+        lines.append("    # What the converted kernel relies on: any other config is left to the original.")
+    lines += [f'    tlx.require({text}, "claim", "{why}")' for text, why in plan.guard.claims]
     entries = []
     ranks = {fill.buffer: len(fill.coordinates) for _, _, fill in plan.fills()}
     for ring, buffer in plan.buffers():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ..diagnostics import Decline
 from ..facts import Facts
 from ..plan import DotStep, LaunchGuard, Ring, Stored
 from ..source import Span
 from ..targets import Target
-from .writing import write_for_guard
+from .writing import claims, write_for_guard
 
 
 def launch_guard(
@@ -27,7 +29,19 @@ def launch_guard(
     fed = {fill.load for ring in rings for site in ring.sites for fill in site.fills}
     read = [load.pointer for load in facts.loads if load.statement in producer and load.span not in fed]
     scalars = tuple(dict.fromkeys(name for name in read if name is not None))
-    return LaunchGuard(views, tuple(dict.fromkeys(groups)), target.dot_dtypes, _stored(facts), scalars)
+    groups_of_one_dtype = tuple(dict.fromkeys(groups))
+    return LaunchGuard(views, groups_of_one_dtype, target.dot_dtypes, _stored(facts), scalars, _claims(facts, fed))
+
+
+def _claims(facts: Facts, fed: Collection[Span]) -> tuple[tuple[str, str], ...]:
+    """What was assumed of parameters, and what arms that mask nothing rely on."""
+    found: dict[str, str] = {}
+    for name, value in facts.assumed:
+        found[name if value else f"not {name}"] = f"converted for launches {'with' if value else 'without'} {name}"
+    for access in filter(None, map(facts.access, sorted(fed))):
+        for text in claims(facts, access) or ():
+            found[text] = f"an arm of {facts.kernel} does not mask {access.pointer}"
+    return tuple(found.items())
 
 
 def _stored(facts: Facts) -> tuple[Stored, ...]:
