@@ -17,9 +17,12 @@ AxisId = int
 
 @dataclass(frozen=True, slots=True)
 class Creator:
-    """Where an axis gets its length: `tl.arange(0, BLOCK_M)`, or one entry of a shape, `tl.zeros((BLOCK_M, …))`."""
+    """Where an axis gets its length: `tl.arange(0, BLOCK_M)`, or one entry of a shape, `tl.zeros((BLOCK_M, …))`.
 
-    kind: Literal["arange", "shape"]
+    A "block" is an entry of the block shape of a block pointer or a descriptor.
+    """
+
+    kind: Literal["arange", "shape", "block"]
     #: The arange call, or the entry of the shape.
     span: Span
     #: The statement that holds it.
@@ -40,6 +43,16 @@ class Axis:
     opaque: bool = False
     #: One value has this axis twice.
     doubled: bool = False
+    #: Made in a place that cannot be rewritten (a helper, a block shape): its rows cannot be divided.
+    fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A test that is settled when the kernel is compiled (`EVEN_K`), and how it turns out."""
+
+    value: Poly
+    holds: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +68,17 @@ class Dimension:
     extent: Poly | None
     #: The source wraps coordinates at the extent (`% M`) instead of masking them.
     wrapped: bool = False
+    #: Exclusive bound of coordinate + position that the launch does not tell: a length read from memory, the end of a
+    #: group. It holds besides `extent`; no descriptor can express it.
+    limit: Poly | None = None
+    #: What lies past the limit reaches only masked-out results: it may be read. Without an extent the descriptor then
+    #: ends where the parameter's memory does, not where the source's masks do.
+    harmless: bool = False
+    #: What lies before 0 reads as zero in the source too: a checked block pointer, a descriptor.
+    from_zero: bool = False
+    #: The source does not mask by the extent where all conditions of one of these hold: it relies on the extent being a
+    #: multiple of the tile. A descriptor masks anyway, so the launch must confirm it (`schedules.writing.claims`).
+    waived: tuple[tuple[Condition, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +88,13 @@ class Access:
     pointer: str
     #: Batch dimensions first, then the block's axes in the value's order.
     dimensions: tuple[Dimension, ...]
+    #: The mask holds more than the bounds of the dimensions: a lower bound, a condition that is loaded or causal.
+    partial: bool = False
+
+    @property
+    def dynamic(self) -> bool:
+        """Masked by more than the launch tells: a masked load of the source can do it, a descriptor cannot."""
+        return self.partial or any(d.limit is not None and not d.harmless for d in self.dimensions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +123,16 @@ class Load:
     after_dot: bool = False
     #: Names that its statement reads outside of the load itself.
     beside: frozenset[str] = frozenset()
+    #: It goes through a block pointer, which newer Tritons and tlx do not have: it cannot stay as it is.
+    block_pointer: bool = False
     #: For a scalar: elements from the beginning of the parameter's memory, and what stands for the value.
     offset: Poly | None = None
     symbol: Symbol | None = None
+    #: Loads of one tile in the arms of a branch that the compilation settles, or of a conditional expression. This one
+    #: stands for all of them: `statement` is the branch (all of it is replaced where a ring takes the load over),
+    #: `span` the arm that masks most, `scope` holds before the branch, the access masks what any arm masks. The parts
+    #: are listed as loads of their own too: they vanish with the branch, or stay with it where no ring takes it over.
+    parts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +158,8 @@ class Store:
     value: Span
     #: The upper bounds its mask consists of.
     bounds: tuple[RowBound, ...] = ()
+    #: As of a load.
+    block_pointer: bool = False
 
 
 class Operand(Enum):
@@ -264,6 +304,15 @@ class Facts:
     problems: tuple[tuple[Span, Diagnostic], ...] = ()
     #: Constexpr parameters that name the target dtype of a cast.
     casts: tuple[str, ...] = ()
+    #: Constexpr parameters that were taken to have these values: everything here holds for such launches alone.
+    assumed: tuple[tuple[str, object], ...] = ()
+    #: Constexpr parameters that choose between values without a common form: more may be known once they are assumed.
+    undecided: tuple[str, ...] = ()
+
+    @property
+    def armed(self) -> tuple[Load, ...]:
+        """Loads that stand for several arms (see `Load.parts`)."""
+        return tuple(load for load in self.loads if load.parts)
 
     def access(self, span: Span) -> Access | None:
         """The strided tile behind a load or store."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .analyses import analyze as analyze_kernel
+from .analyses.assuming import readings
 from .analyses.contracts import infer_contract
 from .contract import Contract
 from .conversion import Conversion
@@ -104,16 +105,22 @@ def _convert_one(
     persistent: bool,
     profitable: bool,
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
+    refusal: Decline | None = None
     try:
         sliced = cut(kernel, [piece.slice for piece in beside])
-        facts = analyze_kernel(kernel)
-        plan = make_plan(kernel, facts, target, persistent=persistent, profitable=profitable)
-        contract = infer_contract(kernel, facts)
-        piece = blocks.piece(kernel, plan, sliced, fingerprint(kernel), width)
-    except Decline as refusal:
-        return _refused(kernel, refusal.diagnostic), None
-    roles = role_lines(kernel, facts, plan)
-    return KernelOutcome(kernel.name, kernel.span, "converted", (), plan, roles, contract), piece
+        for facts in readings(kernel):
+            try:
+                plan = make_plan(kernel, facts, target, persistent=persistent, profitable=profitable)
+                contract = infer_contract(kernel, facts)
+                piece = blocks.piece(kernel, plan, sliced, fingerprint(kernel), width)
+                roles = role_lines(kernel, facts, plan)
+                return KernelOutcome(kernel.name, kernel.span, "converted", (), plan, roles, contract), piece
+            except Decline as decline:
+                refusal = refusal or decline  # without any assumption, what is in the way is easiest to follow
+    except Decline as decline:
+        refusal = refusal or decline
+    assert refusal is not None
+    return _refused(kernel, refusal.diagnostic), None
 
 
 def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str, file: str) -> KernelOutcome:

@@ -43,10 +43,16 @@ def facts_of(body: str) -> Facts:
 
 
 def shown(facts: Facts, dimension: Dimension) -> str:
-    """A dimension as text: stride × (coordinate + positions along the axis), then its bound; trips are `trip`."""
+    """A dimension as text: stride × (coordinate + positions along the axis), then its bound; trips are `trip`.
+
+    A limit that the launch does not tell is after `<<`, one that need not hold in brackets.
+    """
     length = "" if dimension.axis is None else f" + :{facts.axis(dimension.axis).length}"
     bound = "" if dimension.extent is None else f" {'%' if dimension.wrapped else '<'} {dimension.extent}"
-    return re.sub(r"trip@\d+:\d+", "trip", f"{dimension.stride} * ({dimension.coordinate}{length}){bound}")
+    if dimension.limit is not None:
+        bound += f" [{dimension.limit}]" if dimension.harmless else f" << {dimension.limit}"
+    text = f"{dimension.stride} * ({dimension.coordinate}{length}){bound}"
+    return re.sub(r"load@[\d:]+", "loaded", re.sub(r"trip@[\d:]+", "trip", text))
 
 
 def accesses_of(body: str) -> list[list[str]]:

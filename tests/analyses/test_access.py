@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.kernels import accesses_of, problems_of
+from tests.analyses.kernels import accesses_of, facts_of, problems_of
 
 ROWS, DEPTH = "sm * (0 + :TM)", "sk * (0 + :TK)"
 WALK = """
@@ -96,6 +96,39 @@ PLAIN = "i[:, None] * sm + k[None, :] * sk"
             [ROWS, "sk * (trip * TK + :TK)"],
             id="counter in elements",
         ),
+        pytest.param(
+            load("i[:, None] * sm + i[None, :]", "(i[:, None] < M) & (i[None, :] < N)"),
+            ["sm * (0 + :TM) < M", "1 * (0 + :TM) < N"],
+            id="a square tile",
+        ),
+        pytest.param(
+            load("(i % M)[:, None] * sm + k[None, :] * sk", "i[:, None] < M"),
+            ["sm * (0 + :TM) < M", DEPTH],
+            id="what would wrap is masked",
+        ),
+        pytest.param(
+            "row = pid * TM + i\n"
+            + load("tl.program_id(1) * M * sm + row[:, None] * sm + k[None, :] * sk", "row[:, None] < M"),
+            ["M * sm * (tl.program_id(1))", "sm * (tl.program_id(0) * TM + :TM) < M", DEPTH],
+            id="sequences one after the other",
+        ),
+        pytest.param(
+            "start = tl.load(b_ptr + pid)\n"
+            + load("(start + i)[:, None] * sm + k[None, :] * sk", "i[:, None] < M", "0.0"),
+            ["sm * (loaded)", "sm * (0 + :TM) < M", DEPTH],
+            id="rows from a loaded one on",
+        ),
+        pytest.param(
+            load("i[:, None] * sm + k[None, :] * sk", "i[:, None] < tl.load(b_ptr + pid)"),
+            ["sm * (0 + :TM) << loaded", DEPTH],
+            id="a loaded bound",
+        ),
+        pytest.param(
+            "end = tl.load(b_ptr + pid)\n"
+            + load("(pid * TM + i)[:, None] * sm + k[None, :] * sk", "(pid * TM + i)[:, None] < tl.minimum(end, M)"),
+            ["sm * (tl.program_id(0) * TM + :TM) << tl.minimum(loaded, M)", DEPTH],
+            id="the smaller of a loaded bound and another",
+        ),
     ],
 )
 def test_a_tile(body, dimensions):
@@ -123,13 +156,12 @@ def test_a_tile(body, dimensions):
         pytest.param(load(PLAIN, "(i[:, None] < M) | (k[None, :] < K)"), "TLX204", id="either of two bounds"),
         pytest.param(load(PLAIN, "i[:, None] >= 0"), "TLX204", id="a lower bound"),
         pytest.param(
-            load("(i % M)[:, None] * sm + k[None, :] * sk", "i[:, None] < M"), "TLX204", id="wrapped and masked"
+            load("(i % M)[:, None] * sm + k[None, :] * sk", "i[:, None] < N"), "TLX204", id="wrapped and masked"
         ),
         pytest.param(load(PLAIN, "i[:, None] < M", "1.0"), "TLX205", id="masked elements read as one"),
         pytest.param(load("i[:, None] * pid + k[None, :] * sk"), "TLX207", id="a stride that differs per program"),
-        pytest.param(load("i[:, None] * sm + i[None, :] * sk"), "TLX207", id="a diagonal"),
+        pytest.param(load("i[:, None] * sm + i[:, None] * sk"), "TLX207", id="a diagonal"),
         pytest.param(load("(i // 2)[:, None] * sm + k[None, :] * sk"), "TLX208", id="a divided index"),
-        pytest.param(load(PLAIN, "i[:, None] < pid"), "TLX211", id="a bound that differs per program"),
     ],
 )
 def test_no_tile(body, code):
@@ -141,3 +173,44 @@ def test_the_index_of_a_gather_is_a_tile_and_the_gather_is_none():
     body = load("tl.load(b_ptr + i)[:, None] * sm + k[None, :] * sk")
     assert accesses_of(body) == [["1 * (0 + :TM)"]]
     assert problems_of(body) == ["TLX202"]
+
+
+GROUP = """
+end = tl.load(b_ptr + pid)
+row = pid * TM + i
+a = tl.load(a_ptr + row[:, None] * sm + k[None, :], mask=row[:, None] < end, other=0.0)
+b = tl.load(b_ptr + k[:, None] * sk + j[None, :])
+c = tl.dot(a, b)
+tl.store(c_ptr + row[:, None] * sn + j[None, :], c, mask={mask})
+"""
+
+
+@pytest.mark.parametrize(
+    ("mask", "rows"),
+    [
+        pytest.param("row[:, None] < end", "[loaded]", id="as the load"),
+        pytest.param("(row[:, None] < end) & (j[None, :] < N)", "[loaded]", id="and the columns"),
+        pytest.param("(row[:, None] < end) & (j[None, :] >= pid)", "[loaded]", id="and more"),
+        pytest.param("row[:, None] < M", "<< loaded", id="by another bound"),
+        pytest.param("j[None, :] < N", "<< loaded", id="not at all"),
+    ],
+)
+def test_the_end_of_a_group_need_not_hold_where_every_store_masks_it(mask, rows):
+    first, *_ = accesses_of(GROUP.format(mask=mask))
+    assert first == [f"sm * (tl.program_id(0) * TM + :TM) {rows}", "1 * (0 + :TK)"]
+
+
+def test_a_loaded_bound_of_the_contracted_axis_holds():
+    body = GROUP.format(mask="row[:, None] < end").replace(
+        "mask=row[:, None] < end, other", "mask=k[None, :] < end, other"
+    )
+    first, *_ = accesses_of(body)
+    assert first[1] == "1 * (0 + :TK) << loaded"
+
+
+def test_a_mask_with_more_than_bounds_is_partial():
+    facts = facts_of(load(PLAIN, "(i[:, None] < M) & (i[:, None] >= k[None, :])"))
+    ((_, access),) = facts.accesses
+    assert access.partial
+    assert access.dynamic
+    assert str(access.dimensions[0].extent) == "M"

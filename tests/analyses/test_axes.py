@@ -106,11 +106,11 @@ def test_what_a_kernel_does_to_its_axes(more, rows, columns, depth):
     assert found == [rows, columns, depth]
 
 
-def test_what_a_helper_creates_is_opaque():
+def test_what_a_helper_creates_is_fixed():
     facts = facts_of("x = helper(pid)\ny = tl.load(a_ptr + tl.arange(0, 4))")
-    assert [axis.opaque for axis in facts.axes if axis.length == Poly.of(4)] == [True, False]
+    assert [axis.fixed for axis in facts.axes if axis.length == Poly.of(4)] == [True, False]
 
 
 def test_a_range_that_starts_elsewhere_has_no_creator():
     facts = facts_of("x = tl.arange(TM, 2 * TM)")
-    assert [(axis.opaque, axis.creators) for axis in facts.axes if axis.length == LENGTH][1:] == [(True, ())]
+    assert [(axis.fixed, axis.creators) for axis in facts.axes if axis.length == LENGTH][1:] == [(True, ())]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.kernels import facts_of
+from tests.analyses.kernels import facts_of, kernel_of
+from tlxify.analyses import analyze
 from tlxify.analyses.language import HANDLERS
 from tlxify.analyses.language.registry import handles
 from tlxify.diagnostics import Decline
@@ -93,9 +94,12 @@ def test_how_operands_reach_a_dot(dot, how):
         ("[a for a in (1, 2)]", "TLX104"),
         ("helper(SIZE=4)", "TLX105"),
         ("unknown_name", "TLX107"),
-        ("tl.make_block_ptr(a_ptr)", "TLX209"),
+        ("tl.make_block_ptr(a_ptr)", "TLX104"),
+        ("tl.make_block_ptr(a_ptr, (M, N), (sm, sn), (0, 0), (TM,), (1, 0))", "TLX104"),
+        ("tl.make_block_ptr(a_ptr, (M, N), (sm, sn), (0, 0), (a_ptr.dtype, TN), (1, 0))", "TLX403"),
+        ("tl.make_block_ptr(a_ptr + i, (M, N), (sm, sn), (0, 0), (TM, TN), (1, 0))", "TLX201"),
         ("tl.load(i, boundary_check=(0,))", "TLX209"),
-        ("tl.make_tensor_descriptor(a_ptr)", "TLX210"),
+        ("tl.make_tensor_descriptor(a_ptr)", "TLX104"),
         ("a_ptr.load([0, 0])", "TLX210"),
         ("tl.inline_asm_elementwise('')", "TLX307"),
         ("tl.dot_scaled(i, i)", "TLX315"),
@@ -154,3 +158,39 @@ def test_arguments_may_be_named(keywords):
 def test_scalars_are_followed(text, length):
     *_, axis = facts_of(f"x = tl.zeros(({text},), tl.float32)").axes
     assert str(axis.length) == length
+
+
+@pytest.mark.parametrize(
+    ("text", "lengths"),
+    [
+        ("tl.split(tl.zeros((TM, TN, 2), tl.float32))[0]", "TM TN"),
+        ("tl.join(tl.zeros((TM, TN), tl.float32), 0.0)", "TM TN 2"),
+        ("tl.interleave(tl.zeros((TM, TN), tl.float32), tl.zeros((TM, TN), tl.float32))", "TM 2 * TN"),
+        ("tl.gather(tl.zeros((TM, TN), tl.float32), tl.zeros((TK, TN), tl.int32), axis=0)", "TK TN"),
+        ("tl.zeros(tl.zeros((TM, TN), tl.float32).shape, tl.float32)", "TM TN"),
+        ("tl.broadcast_to(j, tl.zeros((TM, TN), tl.float32).shape)", "TN TM"),
+        ("tl.zeros((1, TM, TN), tl.float32).reshape(TM, TN)", "TM TN"),
+        ("tl.zeros((TM, TN), tl.float32).reshape(TM, 1, TN)", "TM TN"),
+        ("i.__lshift__(4).__and__(15)", "TM"),
+    ],
+)
+def test_shapes_are_followed(text, lengths):
+    axes = facts_of(f"x = {text}\ny = tl.sum(x)").axes
+    assert " ".join(str(axis.length) for axis in axes if axis.reduced) == lengths
+
+
+def test_what_cannot_be_joined_names_what_to_assume():
+    body = "p = a_ptr + i * sm if FLAG else a_ptr + i * sk\nx = tl.load(p, mask=i < M)"
+    facts = analyze(kernel_of(body))
+    assert facts.undecided == ("FLAG",)
+    assert facts.accesses == ()
+    for value, stride in ((True, "sm"), (False, "sk")):
+        facts = analyze(kernel_of(body), {"FLAG": value})
+        assert facts.assumed == (("FLAG", value),)
+        assert facts.undecided == ()
+        assert str(facts.accesses[0][1].dimensions[0].stride) == stride
+
+
+def test_only_a_constexpr_parameter_can_be_assumed():
+    with pytest.raises(ValueError, match="no constexpr parameter M"):
+        analyze(kernel_of("x = M"), {"M": 3})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, RowBound, Store, Sum
@@ -12,6 +13,8 @@ from ..poly import Poly, Symbol
 from ..source import Span
 from .access import describe, zero_fill
 from .accumulate import use_of
+from .bounds import settle
+from .boxes import describe_box
 from .conditions import comparisons
 from .defuse import names, names_beside, statement_facts
 from .events import DotEvent, LoadEvent, StoreEvent
@@ -21,11 +24,15 @@ from .values import DOT, Value
 __all__ = ["analyze"]
 
 
-def analyze(kernel: Kernel) -> Facts:
-    """Everything the converter may rely on. Raises Decline where the kernel cannot be followed at all."""
+def analyze(kernel: Kernel, assumed: Mapping[str, object] | None = None) -> Facts:
+    """Everything the converter may rely on. Raises Decline where the kernel cannot be followed at all.
+
+    `assumed` fixes constexpr parameters (`{"IS_VARLEN": False}`): only the arms that are taken then are interpreted,
+    and the facts hold for launches with these values alone. `Facts.undecided` names the ones worth fixing.
+    """
     interpreter = Interpreter(kernel.module)
-    interpreter.run(kernel)
-    return _Assembly(kernel, interpreter).facts()
+    interpreter.run(kernel, assumed or {})
+    return replace(_Assembly(kernel, interpreter).facts(), assumed=tuple(sorted((assumed or {}).items())))
 
 
 class _Assembly:
@@ -44,19 +51,23 @@ class _Assembly:
 
     def facts(self) -> Facts:
         loads, stores = self.events.loads, self.events.stores
-        touched: list[LoadEvent | StoreEvent] = [*loads, *stores]
+        # A load of several arms is asked for by the place of one of them: what is said of all of them comes first.
+        touched: list[LoadEvent | StoreEvent] = [*sorted(loads, key=lambda event: not event.parts), *stores]
+        written = tuple(self._store(event) for event in stores)
+        axes = self.axes.freeze()
+        by_number = {axis.id: axis for axis in axes}
         accesses = [
-            (event.place.span, access)
+            (event.place.span, settle(access, by_number.__getitem__, written))
             for event in touched
             if event.address.axes and (access := self._access(event)) is not None
         ]
         dots = tuple(self._dot(event) for event in self.events.dots)
         return Facts(
             kernel=self.kernel.name,
-            axes=self.axes.freeze(),
+            axes=axes,
             loops=tuple(self.events.loops),
             loads=tuple(self._load(event) for event in loads),
-            stores=tuple(self._store(event) for event in stores),
+            stores=written,
             dots=dots,
             accesses=tuple(accesses),
             program_ids=tuple(self.events.program_ids),
@@ -71,13 +82,19 @@ class _Assembly:
             effects=tuple((place.span, what) for place, what in self.events.effects),
             problems=tuple(self.problems),
             casts=tuple(sorted(self.events.casts)),
+            undecided=tuple(self.events.undecided),
         )
 
     def _access(self, event: LoadEvent | StoreEvent) -> Access | None:
         span = event.place.span
         try:
             called = (event.target if isinstance(event, LoadEvent) else None) or "the tile"
-            access = describe(self.axes, event.address, event.mask, span, self.is_pointer, self.tiles, called)
+            address = replace(event.address, axes=self._roots(event.address.axes))
+            if event.box is not None:
+                box = replace(event.box, axes=address.axes)
+                access = describe_box(box, event.checked, span, self._pointer(address), self.tiles, called)
+            else:
+                access = describe(address, event.mask, span, self.is_pointer, self.tiles, called)
             if isinstance(event, LoadEvent) and not zero_fill(event.other):
                 other = event.other
                 raise Decline(
@@ -109,12 +126,13 @@ class _Assembly:
             depends_on=depends_on - {DOT},
             after_dot=DOT in depends_on,
             beside=self._beside(event.place.statement, event.place.span),
+            block_pointer=event.box is not None and not event.box.descriptor,
             offset=self._offset(event),
+            parts=event.parts,
             symbol=event.symbol,
         )
 
     def _store(self, event: StoreEvent) -> Store:
-        bounds = event.mask.bounds if event.mask is not None else ()
         return Store(
             span=event.place.span,
             statement=event.place.statement,
@@ -125,7 +143,8 @@ class _Assembly:
             helpers=event.place.helpers,
             axes=self._roots(event.address.axes),
             value=event.value_span,
-            bounds=tuple(RowBound(self.axes.find(b.axis), b.index) for b in bounds or ()),
+            bounds=self._bounds(event.mask),
+            block_pointer=event.box is not None and not event.box.descriptor,
         )
 
     def _beside(self, statement: Span, *without: Span) -> frozenset[str]:
@@ -167,6 +186,13 @@ class _Assembly:
             DOT in value.loads,
             names(node, ast.Load),
         )
+
+    def _bounds(self, mask: Value | None) -> tuple[RowBound, ...]:
+        if mask is None:
+            return ()
+        always = (bound for bound in mask.bounds or () if not bound.waived)
+        pairs = ((mask.axis(bound.dim), bound.index) for bound in always)
+        return tuple(RowBound(self.axes.find(axis), index) for axis, index in pairs if axis is not None)
 
     def _roots(self, axes: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return tuple(None if axis is None else self.axes.find(axis) for axis in axes)

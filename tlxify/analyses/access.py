@@ -1,8 +1,9 @@
 """Address + mask → Access: which strided tile of which parameter's memory a load or store touches.
 
-The address is base + Σ stride·position + a scalar part. Each monomial of the scalar part goes to the dimension whose
-stride divides it; what no tile stride divides moves the tile along a batch dimension. Any such split gives the same
-addresses, so it is exact where nothing bounds a dimension; where a mask does, the mask says which coordinate it means.
+The address is base + Σ stride·position + a scalar part. Where a mask bounds an axis, the mask says which coordinate it
+means: what occurs in the bound and, times the stride, in the scalar part. Each other monomial goes to the dimension
+whose stride divides it; what no tile stride divides, or what a bound does not speak of, moves the tile along a batch
+dimension. Any such split gives the same addresses.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from ..diagnostics import Decline
 from ..facts import Access, Dimension
 from ..poly import ONE, ZERO, Poly, Symbol
 from ..source import Span
-from .axes import AxisTable
-from .values import MISSING, Bound, Term, Value
+from .batches import batches
+from .bounds import Bounds, bounds_by_dim, limited, told
+from .values import MISSING, Term, Value
 
 
 def describe(
-    axes: AxisTable,
     address: Value,
     mask: Value | None,
     span: Span,
@@ -33,21 +34,39 @@ def describe(
     name = pointer_of(address, span, is_pointer, called)
     assert address.poly is not None
     rest = address.poly - Poly.of(next(s for s in address.poly.symbols if s.name == name))
-    bounds = _bounds(axes, mask, name, span)
-    terms = _terms(axes, address, name, span)
-    found: dict[int, Dimension] = {}
+    bounds = bounds_by_dim(mask, name, span)
+    terms = _terms(address, name, span)
+    coordinates: dict[int, Poly] = {}
+    for dim, term in terms.items():
+        if term.modulus is None and dim in bounds:
+            coordinates[dim] = told(bounds[dim], term.stride, rest)
+            rest -= coordinates[dim] * term.stride
+    tile: dict[int, Dimension] = {}
+    batch: list[Dimension] = []
     # Symbolic strides first: what they divide is certainly theirs. The unit stride takes what is left.
-    for axis, term in sorted(terms.items(), key=lambda item: item[1].stride.constant is not None):
+    for dim, term in sorted(terms.items(), key=lambda item: item[1].stride.constant is not None):
+        axis = address.axis(dim)
+        assert axis is not None
         if term.stride.constant is not None:
-            rest, batch = _batch(rest, bounds.get(axis), tiles)
-            found.update({-len(found) - 1 - i: dimension for i, dimension in enumerate(batch)})
-        dimension, rest = _dimension(axis, term, bounds.get(axis), rest, name, span)
-        found[axis] = dimension
-    left, batch = _batch(rest, None, frozenset())
-    if left != ZERO:
-        raise Decline("TLX201", span, name=name, why=f"`{left}` elements are added that belong to no axis")
-    tile = tuple(found[axes.find(axis)] for axis in address.axes if axis is not None and axes.find(axis) in found)
-    return Access(name, (*(d for d in found.values() if d.axis is None), *batch, *tile))
+            rest, found = batches(rest, tiles)
+            batch += found
+        if term.modulus is not None:
+            tile[dim] = _wrapped(axis, term, bounds.get(dim), name, span)
+            continue
+        more, left = rest.divide(term.stride)
+        if dim in bounds:
+            more, left = _of_a_bound(more, left, coordinates[dim], bounds[dim], term)
+        coordinate, rest = coordinates.get(dim, ZERO) + more, left
+        tile[dim] = limited(term, coordinate, axis, bounds.get(dim), coordinates.get(dim, ZERO), name, span)
+    rest, found = batches(rest, frozenset())
+    batch += found
+    if rest != ZERO and len(tile) == 1 and not rest.launch:
+        batch.append(Dimension(ONE, rest, None, None))  # one element of every row
+        rest = ZERO
+    if rest != ZERO:
+        raise Decline("TLX201", span, name=name, why=f"`{rest}` elements are added that belong to no axis")
+    ordered = (tile[dim] for dim in sorted(tile, reverse=True))
+    return Access(name, (*batch, *ordered), partial=mask is not None and mask.partial)
 
 
 def pointer_of(address: Value, span: Span, is_pointer: Callable[[Symbol], bool], called: str) -> str:
@@ -68,73 +87,42 @@ def pointer_of(address: Value, span: Span, is_pointer: Callable[[Symbol], bool],
     return pointers[0].name
 
 
-def _terms(axes: AxisTable, address: Value, name: str, span: Span) -> dict[int, Term]:
+def _terms(address: Value, name: str, span: Span) -> dict[int, Term]:
     terms: dict[int, Term] = {}
     for term in address.terms:
-        axis = axes.find(term.axis)
-        if axis in terms:
+        if term.dim in terms:
             raise Decline("TLX201", span, name=name, why="an axis occurs twice in it")
         if not term.stride.monomial or not term.stride.launch:
             raise Decline("TLX207", span, what="stride", name=name, why=f"it is `{term.stride}`")
-        terms[axis] = term
-    for own in address.axes:
-        if own is not None and axes.find(own) not in terms:
+        terms[term.dim] = term
+    for dim in range(len(address.axes)):
+        if address.axis(dim) is not None and dim not in terms:
             raise Decline("TLX201", span, name=name, why="one of its axes does not move the address")
     return terms
 
 
-def _bounds(axes: AxisTable, mask: Value | None, name: str, span: Span) -> dict[int, list[Bound]]:
-    if mask is None or mask.literal is True:
-        return {}
-    if mask.bounds is None:
-        raise Decline("TLX204", span, name=name, why=mask.why[1] if mask.why else "")
-    result: dict[int, list[Bound]] = {}
-    for bound in mask.bounds:
-        result.setdefault(axes.find(bound.axis), []).append(bound)
-    return result
-
-
-def _dimension(
-    axis: int, term: Term, bounds: list[Bound] | None, rest: Poly, name: str, span: Span
-) -> tuple[Dimension, Poly]:
-    """The dimension of one axis, and the scalar part without what belongs to it."""
-    if term.modulus is not None:
-        if bounds:
+def _wrapped(axis: int, term: Term, bounds: Bounds | None, name: str, span: Span) -> Dimension:
+    """A dimension with `% extent`: a plain one where the mask takes out what would wrap."""
+    assert term.modulus is not None
+    if bounds:
+        if any(bound.index != term.offset - term.modulus for bound in bounds):
             raise Decline("TLX204", span, name=name, why="an axis is wrapped and masked")
-        if not term.modulus.launch:
-            raise Decline("TLX207", span, what="extent", name=name, why=f"it is `{term.modulus}`")
-        return Dimension(term.stride, term.offset, axis, term.modulus, wrapped=True), rest
-    if term.stride == ONE and bounds:
-        own = {m for m, _ in rest.terms}
-        moving = Poly.build((m, c) for m, c in bounds[0].index.terms if m in own and not all(s.launch for s in m))
-        fixed = Poly.build((m, c) for m, c in rest.terms if all(s.launch for s in m))
-        coordinate, rest = moving + fixed, rest - moving - fixed
-    else:
-        coordinate, rest = rest.divide(term.stride)
-    extent: Poly | None = None
-    for bound in bounds or ():
-        limit = coordinate - bound.index
-        if not limit.launch:
-            raise Decline("TLX211", span, name=name, why=f"it is `{limit}`")
-        if extent is not None and limit != extent:
-            raise Decline("TLX204", span, name=name, why=f"one axis has two bounds, `{extent}` and `{limit}`")
-        extent = limit
-    return Dimension(term.stride, coordinate, axis, extent), rest
+        return limited(Term(term.dim, term.stride), term.offset, axis, bounds, term.offset, name, span)
+    if not term.modulus.launch:
+        return Dimension(term.stride, term.offset, axis, None, wrapped=True, limit=term.modulus)
+    return Dimension(term.stride, term.offset, axis, term.modulus, wrapped=True)
 
 
-def _batch(rest: Poly, bounds: list[Bound] | None, tiles: frozenset[Symbol]) -> tuple[Poly, list[Dimension]]:
-    """Takes out of the scalar part what steps by a stride of its own: `batch × stride_batch`."""
-    own = {m for bound in bounds or () for m, _ in bound.index.terms}
-    left: list[tuple[tuple[Symbol, ...], int]] = []
-    strides: dict[Poly, list[tuple[tuple[Symbol, ...], int]]] = {}
-    for monomial, coefficient in rest.terms:
-        fixed = tuple(s for s in monomial if s.launch)
-        moving = tuple(s for s in monomial if not s.launch)
-        if monomial in own or not moving or not fixed or all(s in tiles for s in fixed):
-            left.append((monomial, coefficient))
-        else:
-            strides.setdefault(Poly.build([(fixed, 1)]), []).append((moving, coefficient))
-    return Poly.build(left), [Dimension(stride, Poly.build(terms), None, None) for stride, terms in strides.items()]
+def _of_a_bound(more: Poly, left: Poly, coordinate: Poly, bounds: Bounds, term: Term) -> tuple[Poly, Poly]:
+    """What of the scalar part belongs to a bounded dimension beyond what its bound speaks of, and what does not.
+
+    What is fixed shifts the extent with the coordinate. What moves would make a fixed extent move: it is a batch
+    dimension's, unless the extent moves anyway or there is no stride but one to give it.
+    """
+    if term.stride == ONE or not all((coordinate - bound.index).launch for bound in bounds):
+        return more, left
+    moving = Poly.build((m, c) for m, c in more.terms if not all(s.launch for s in m))
+    return more - moving, left + moving * term.stride
 
 
 def zero_fill(other: Value | None) -> bool:

@@ -37,15 +37,28 @@ class Arithmetic:
 
     def binary(self, op: ast.operator, left: Value, right: Value) -> Value:
         """`left op right`."""
+        left, right = _counted(left), _counted(right)
         axes = self.axes.broadcast(left.axes, right.axes)
         affine = self._affine(op, left, right)
         if affine is not None:
             return replace(affine, axes=axes, loads=left.loads | right.loads)
         if not axes:
             return self._scalar(op, left, right)
-        if isinstance(op, ast.BitAnd) and left.bounds is not None and right.bounds is not None:
-            return Value(axes=axes, bounds=(*left.bounds, *right.bounds), loads=left.loads | right.loads)
+        if isinstance(op, ast.BitAnd | ast.Mult) and (both := self.both(left, right)) is not None:
+            return both
         return Value(axes=axes, loads=left.loads | right.loads, why=_why(op, left, right))
+
+    def both(self, *conditions: Value) -> Value | None:
+        """All of some conditions; None if no bound is among them."""
+        known = [condition for condition in conditions if condition.bounds is not None]
+        if not known:
+            return None
+        return Value(
+            axes=self.axes.broadcast(*(condition.axes for condition in conditions)),
+            bounds=tuple(bound for condition in known for bound in condition.bounds or ()),
+            partial=len(known) < len(conditions) or any(condition.partial for condition in known),
+            loads=frozenset[int]().union(*(condition.loads for condition in conditions)),
+        )
 
     def _affine(self, op: ast.operator, left: Value, right: Value) -> Value | None:
         if left.poly is None or right.poly is None:
@@ -65,16 +78,16 @@ class Arithmetic:
             case ast.Mod() if not right.terms and len(left.terms) == 1:
                 (term,) = left.terms
                 if term.stride == ONE and term.modulus is None:
-                    return Value(poly=ZERO, terms=(Term(term.axis, ONE, left.poly, right.poly),))
+                    return Value(poly=ZERO, terms=(Term(term.dim, ONE, left.poly, right.poly),))
         return None
 
-    def _merge(self, left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...]:
+    @staticmethod
+    def _merge(left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...]:
         """Adds up terms of one axis; a wrapped term stands for itself."""
         merged: list[Term] = []
         for term in (*left, *right):
-            term = replace(term, axis=self.axes.find(term.axis))
             for position, other in enumerate(merged):
-                if other.axis == term.axis and (other.offset, other.modulus) == (term.offset, term.modulus):
+                if other.dim == term.dim and (other.offset, other.modulus) == (term.offset, term.modulus):
                     merged[position] = replace(other, stride=other.stride + term.stride)
                     break
             else:
@@ -105,7 +118,7 @@ class Arithmetic:
                 (term,) = difference.terms
                 index = difference.poly - (ONE if isinstance(op, ast.LtE) else ZERO)
                 if term.stride == ONE and term.modulus is None:
-                    return Value(axes=axes, bounds=(Bound(term.axis, index),), loads=loads)
+                    return Value(axes=axes, bounds=(Bound(term.dim, index),), loads=loads)
         return Value(axes=axes, loads=loads, why=("TLX204", "a comparison that is not an upper bound on a tile axis"))
 
     def negate(self, operand: Value) -> Value:
@@ -121,6 +134,11 @@ class Arithmetic:
         if not axes:
             return pure(template, *operands)
         return Value(axes=axes, loads=loads)
+
+
+def _counted(value: Value) -> Value:
+    """A truth value as the number that it is in arithmetic."""
+    return number(int(value.literal)) if isinstance(value.literal, bool) and value.scalar else value
 
 
 def _why(op: ast.operator, left: Value, right: Value) -> tuple[str, str] | None:

@@ -23,6 +23,7 @@ class _Group:
     reduced: bool = False
     opaque: bool = False
     doubled: bool = False
+    fixed: bool = False
 
 
 class AxisTable:
@@ -59,12 +60,12 @@ class AxisTable:
         kept, dropped = self._groups[keep], self._groups.pop(drop)
         self._parent[drop] = keep
         kept.creators.update(dropped.creators)
-        for flag in ("contracted", "reduced", "opaque", "doubled"):
+        for flag in ("contracted", "reduced", "opaque", "doubled", "fixed"):
             setattr(kept, flag, getattr(kept, flag) or getattr(dropped, flag))
         return keep
 
     def mark(self, axis: AxisId | None, *flags: str) -> None:
-        """Sets flags ("contracted", "reduced", "opaque") on an axis."""
+        """Sets flags ("contracted", "reduced", "opaque", "fixed") on an axis."""
         if axis is not None:
             for flag in flags:
                 setattr(self._groups[self.find(axis)], flag, True)
@@ -97,6 +98,6 @@ class AxisTable:
     def freeze(self) -> tuple[Axis, ...]:
         """The facts about all axes."""
         return tuple(
-            Axis(number, g.length, tuple(g.creators), g.contracted, g.reduced, g.opaque, g.doubled)
+            Axis(number, g.length, tuple(g.creators), g.contracted, g.reduced, g.opaque, g.doubled, g.fixed)
             for number, g in sorted(self._groups.items())
         )

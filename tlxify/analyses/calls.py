@@ -11,6 +11,7 @@ from ..model import Helper
 from ..reach import chain_of
 from ..source import Span
 from .language import HANDLERS, LANGUAGE, Call
+from .language.boxes import load_descriptor, store_descriptor
 from .language.elementwise import pointwise
 from .values import Value, literal
 
@@ -26,11 +27,18 @@ _METHODS: Mapping[str, str] = {
     **{name: name for name in "abs cast exp exp2 log sigmoid sqrt".split()},
     **{name: name for name in "broadcast_to expand_dims permute reshape trans".split()},
     **{name: name for name in "argmax argmin max min reduce sum cumprod cumsum flip sort".split()},
+    **{name: name for name in "advance gather split log2 sin cos floor ceil erf rsqrt".split()},
 }
+#: Operators under their methods' names.
+_OPERATORS: Mapping[str, type[ast.operator]] = {
+    "__add__": ast.Add, "__sub__": ast.Sub, "__mul__": ast.Mult, "__truediv__": ast.Div, "__floordiv__": ast.FloorDiv,
+    "__mod__": ast.Mod, "__and__": ast.BitAnd, "__or__": ast.BitOr, "__xor__": ast.BitXor,
+    "__lshift__": ast.LShift, "__rshift__": ast.RShift,
+}  # fmt: skip
 #: Position by position as well, and only methods.
 _LOGICAL = ("logical_and", "logical_or")
 #: Methods of a tensor descriptor.
-_DESCRIPTOR = ("load", "store", "gather", "scatter")
+_DESCRIPTOR = {"load": load_descriptor, "store": store_descriptor}
 
 
 def call(run: Interpreter, node: ast.Call) -> Value:
@@ -83,9 +91,14 @@ def _method(run: Interpreter, node: ast.Call, function: ast.Attribute, keywords:
     if method in _METHODS:
         name = _METHODS[method]
         return HANDLERS[name](run, Call(name, node, arguments, keywords))
+    if method in _OPERATORS and len(arguments) == 2:
+        left, right = (run.events.used(run.expression(argument), Span.of(node)) for argument in arguments)
+        return run.arithmetic.binary(_OPERATORS[method](), left, right)
     if method in _LOGICAL:
         return pointwise(run, Call(method, node, arguments, keywords), f"tl.{method}")
-    run.expression(function.value)
     if method in _DESCRIPTOR:
+        return _DESCRIPTOR[method](run, Call(method, node, arguments, keywords))
+    run.expression(function.value)
+    if method in ("gather", "scatter"):
         raise Decline("TLX210", Span.of(node), name=ast.unparse(function.value))
     raise Decline("TLX317", Span.of(node), name=ast.unparse(node.func))

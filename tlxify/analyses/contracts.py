@@ -132,7 +132,7 @@ class _Tensors:
             names = [facts.loads[n].pointer for n in (dot.a.load, dot.b.load) if n is not None]
             for name in names[1:]:
                 if name is not None and names[0] is not None:
-                    groups[name] = groups[names[0]]
+                    groups[name] = groups.get(names[0], names[0])
         found: dict[str, TensorSpec] = {}
         blocks = [load for load in facts.loads if load.axes]
         for load in blocks:
@@ -184,7 +184,7 @@ class _Tensors:
             tuple(s or "" for s in strides),
             reads or (held is not None and held.reads),
             writes or (held is not None and held.writes),
-            groups[access.pointer],
+            groups.get(access.pointer, access.pointer),
             FLOAT16_DTYPES,
         )
         if held is not None and (held.shape, held.strides) != (spec.shape, spec.strides):
@@ -285,6 +285,8 @@ def _constexpr(
     kernel: Kernel, facts: Facts, param: Param, tiles: set[str], sites: tuple[CallSite, ...]
 ) -> ConstexprSpec:
     name = param.name
+    if name in dict(facts.assumed):
+        return ConstexprSpec(name, "flag", (dict(facts.assumed)[name],))
     if name in tiles:
         return ConstexprSpec(name, "tile", (64, 128))
     if name in facts.casts:

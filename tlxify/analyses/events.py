@@ -10,6 +10,7 @@ from typing import Any
 from ..facts import LoopFact
 from ..poly import Poly, Symbol
 from ..source import Span
+from .boxes import Box
 from .values import Value
 
 
@@ -41,6 +42,11 @@ class LoadEvent:
     scope: tuple[tuple[str, Poly], ...]
     #: What stands for a loaded scalar.
     symbol: Symbol | None = None
+    #: The block of a block pointer or a descriptor, with the axes (from the first) along which its bounds are checked.
+    box: Box | None = None
+    checked: tuple[int, ...] = ()
+    #: Loads of one tile in arms that the compilation settles: this one stands for them.
+    parts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,9 @@ class StoreEvent:
     value: Value
     value_span: Span
     mask: Value | None
+    #: As of a load.
+    box: Box | None = None
+    checked: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +97,8 @@ class Events:
     comparisons: dict[Span, tuple[ast.Compare, Value, Value]] = field(default_factory=dict)
     #: dtype arguments: name of a constexpr parameter used as the target of a cast, with the place.
     casts: dict[str, Span] = field(default_factory=dict)
+    #: Constexpr parameters that decide between values of which no common form is known.
+    undecided: dict[str, None] = field(default_factory=dict)
 
     def used(self, value: Value, span: Span) -> Value:
         """`value`, with a note that something other than a dot looks at it there."""

@@ -38,11 +38,8 @@ def evaluate(run: Interpreter, node: ast.expr) -> Value:
             return run.arithmetic.pointwise(*operands, template=f"({word.join('{}' for _ in operands)})")
         case ast.Compare(left=left, ops=[_], comparators=[right]):
             return _compare(run, node, evaluate(run, left), evaluate(run, right))
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            known = evaluate(run, test)
-            if known.literal is not MISSING:
-                return evaluate(run, body if known.literal else orelse)
-            return run.join(evaluate(run, body), evaluate(run, orelse), f"@{run.site(Span.of(node))}")
+        case ast.IfExp():
+            return _either(run, node)
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             return Value(items=tuple(evaluate(run, element) for element in elements))
         case ast.Subscript():
@@ -55,6 +52,16 @@ def evaluate(run: Interpreter, node: ast.expr) -> Value:
             return literal("")
         case _:
             raise Decline("TLX104", Span.of(node), what=f"a `{type(node).__name__}` expression")
+
+
+def _either(run: Interpreter, node: ast.IfExp) -> Value:
+    known = evaluate(run, node.test)
+    if known.literal is not MISSING:
+        return evaluate(run, node.body if known.literal else node.orelse)
+    name = run.named[1] if run.named is not None and run.named[0] is node else ""
+    first, second = evaluate(run, node.body), evaluate(run, node.orelse)
+    choice = run.choice(run.scope, known, run.statement)
+    return run.join(first, second, f"@{run.site(Span.of(node))}", choice, name)
 
 
 def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, span: Span) -> Value:
@@ -109,7 +116,11 @@ def _compare(run: Interpreter, node: ast.Compare, left: Value, right: Value) -> 
             case ast.NotEq() | ast.IsNot():
                 return literal(left.literal != right.literal)
     if isinstance(op, ast.Is | ast.IsNot) and right.literal is None:
-        # Triton specializes arguments that are None: the question is settled when the kernel is compiled.
+        # Triton specializes arguments that are None: the question is settled when the kernel is compiled. What was
+        # computed is never None.
+        parameter = left.poly is not None and any(Poly.of(s) == left.poly and not s.operands for s in left.poly.symbols)
+        if left.axes or left.reference or (left.poly is not None and not parameter):
+            return literal(isinstance(op, ast.IsNot))
         what = left.poly.text() if left.poly is not None else "?"
         return Value(poly=Poly.of(Symbol(f"({what} is None)", launch=True, constexpr=True)))
     return run.arithmetic.compare(op, run.events.used(left, span), run.events.used(right, span))
@@ -123,17 +134,15 @@ def _subscript(run: Interpreter, node: ast.Subscript) -> Value:
         if isinstance(which, int) and -len(value.items) <= which < len(value.items):
             return value.items[which]
         raise Decline("TLX104", Span.of(node), what="an index into a tuple that is not a literal")
-    axes: list[int | None] = []
-    remaining = list(value.axes)
-    for entry in index.elts if isinstance(index, ast.Tuple) else [index]:
+    for position, entry in enumerate(index.elts if isinstance(index, ast.Tuple) else [index]):
         match entry:
-            case ast.Slice(lower=None, upper=None, step=None) if remaining:
-                axes.append(remaining.pop(0))
+            case ast.Slice(lower=None, upper=None, step=None) if position < len(value.axes):
+                pass
             case ast.Constant(value=None):
-                axes.append(None)
+                value = value.with_axis(position)
             case _:
                 raise Decline("TLX104", Span.of(node), what="a subscript other than `:` and `None`")
-    return value.at((*axes, *remaining))
+    return value
 
 
 def _attribute(run: Interpreter, node: ast.Attribute) -> Value:

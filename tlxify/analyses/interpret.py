@@ -7,6 +7,7 @@ interpreted in place with their arguments.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ..diagnostics import Decline
@@ -14,14 +15,13 @@ from ..model import Helper, Kernel, Module
 from ..poly import Poly, Symbol
 from ..source import Span
 from .arithmetic import Arithmetic
+from .arms import Choice, join_loads, join_masks
 from .axes import AxisTable
 from .elsewhere import Elsewhere
 from .events import Events, Place
 from .expressions import binary, evaluate
 from .loops import for_loop, while_loop
-from .values import MISSING, Value, literal, number
-
-Scope = dict[str, Value]
+from .values import MISSING, Scope, Value, literal, number, scalars
 
 
 class Interpreter:
@@ -46,9 +46,17 @@ class Interpreter:
         self._returned: list[Value] = []
         self._active: tuple[tuple[str, int], ...] = ()
 
-    def run(self, kernel: Kernel) -> None:
-        """Interprets the kernel with its parameters as unknowns that the launch fixes."""
+    def run(self, kernel: Kernel, assumed: Mapping[str, object]) -> None:
+        """Interprets the kernel with its parameters as unknowns that the launch fixes, or as what they are assumed.
+
+        Raises ValueError for an assumption about something other than a constexpr parameter.
+        """
         self.scope = {p.name: number(Symbol(p.name, launch=True, constexpr=p.constexpr)) for p in kernel.params}
+        for name, value in assumed.items():
+            param = kernel.param(name)
+            if param is None or not param.constexpr:
+                raise ValueError(f"{kernel.name} has no constexpr parameter {name}")
+            self.scope[name] = literal(value)
         self.block([node.node for node in kernel.body])
 
     # ---- statements
@@ -180,9 +188,10 @@ class Interpreter:
     # ---- branches
 
     def _if(self, statement: ast.If) -> None:
-        test = self.expression(statement.test)
+        question, holds = _without_not(statement.test)
+        test = self.expression(question)
         if test.literal is not MISSING and isinstance(test.literal, bool | int | str | None):
-            self.block(statement.body if test.literal else statement.orelse)
+            self.block(statement.body if bool(test.literal) == holds else statement.orelse)
             return
         constexpr = test.poly is not None and test.poly.constexpr
         before, span = self.scope, Span.of(statement)
@@ -197,21 +206,39 @@ class Interpreter:
         first, self.scope = self.scope, dict(before)
         self.block(statement.orelse)
         second = self.scope
+        choice = None
         if constexpr:
             self.arms = self.arms[:-1]
+            choice = self.choice(before, test, span, holds=holds)
         else:
             self.branches = self.branches[:-1]
         self.scope = {
-            name: self.join(first[name], second[name], f"{name}@{self.site(span)}")
+            name: self.join(first[name], second[name], f"{name}@{self.site(span)}", choice, name)
             if name in first and name in second
             else (first | second)[name]
             for name in [*first, *(n for n in second if n not in first)]
         }
 
-    def join(self, first: Value, second: Value, which: str) -> Value:
-        """What is known of a value that is one of two; `which` names it and where they meet."""
+    def choice(self, scope: Scope, test: Value, span: Span, *, holds: bool = True) -> Choice | None:
+        """A test that the compilation settles, for values that are one in either arm."""
+        if test.poly is None or not test.poly.constexpr:
+            return None
+        place = Place(span, span, self.loops, self.branches, self.arms, self.helpers)
+        return Choice(test.poly, holds, place, scalars(scope))
+
+    def join(self, first: Value, second: Value, which: str, choice: Choice | None = None, name: str = "") -> Value:
+        """What is known of a value that is one of two; `which` names it and where they meet.
+
+        `choice` is what decides, if the compilation does, and `name` what the result is assigned to, if anything.
+        """
         if first == second:
             return first
+        if choice is not None:
+            both = join_masks(self.axes, first, second, choice)
+            both = both or join_loads(self.events, self.axes, first, second, name, choice)
+            if both is not None:
+                return both
+            self.events.undecided.update(dict.fromkeys(sorted(_parameters(choice.test))))
         loads = first.loads | second.loads
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
             return Value(
@@ -230,3 +257,23 @@ class Interpreter:
         for axis in (*first.axes, *second.axes):
             self.axes.mark(axis, "opaque")
         return Value(axes=first.axes or second.axes, loads=loads, why=("TLX201", "a value that depends on a branch"))
+
+
+def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
+    """(what is asked, whether the answer must be yes)."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner, holds = _without_not(operand)
+            return inner, not holds
+        case _:
+            return test, True
+
+
+def _parameters(test: Poly) -> Iterator[str]:
+    """The constexpr parameters that a test asks for."""
+    for symbol in test.symbols:
+        if symbol.operands:
+            for operand in symbol.operands:
+                yield from _parameters(operand)
+        elif symbol.name.isidentifier():
+            yield symbol.name

@@ -14,10 +14,11 @@ from ..diagnostics import Decline
 from ..facts import LoopFact
 from ..poly import Poly, Symbol
 from ..source import Span
-from .values import MISSING, Value, number
+from .values import MISSING, Scope, Value, number
 
 if TYPE_CHECKING:
-    from .interpret import Interpreter, Scope
+    from .boxes import Box
+    from .interpret import Interpreter
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,9 @@ def _repeat(run: Interpreter, body: list[ast.stmt], fact: LoopFact, counters: Sc
 
 
 def _placeholder(run: Interpreter, name: str, value: Value, fact: LoopFact) -> Value:
+    if value.box is not None:
+        unknown = (Poly.of(Symbol(f"{name}.{i}@{run.site(fact.span)}")) for i in range(len(value.box.offsets)))
+        return replace(value, box=value.box.at(tuple(unknown)))
     if value.affine:
         return replace(value, poly=Poly.of(Symbol(f"{name}@{run.site(fact.span)}")), literal=MISSING)
     return Value(axes=value.axes, loads=value.loads, why=value.why)
@@ -111,6 +115,9 @@ def _carried(
 ) -> Value:
     """What a rebound name holds at the start of trip t."""
     loads = entry.loads | after.loads
+    if entry.box is not None and before.box is not None:
+        box = _moving(entry.box, before.box, after.box, fact, known)
+        return replace(entry, box=box, loads=loads, why=None if box is not None else ("TLX203", name))
     if entry.poly is not None and before.poly is not None:
         if after.poly is not None and after.terms == before.terms:
             step = after.poly - before.poly
@@ -124,6 +131,17 @@ def _carried(
     return Value(axes=run.axes.broadcast(entry.axes, after.axes), loads=loads, why=entry.why)
 
 
+def _moving(entry: Box, before: Box, after: Box | None, fact: LoopFact, known: set[Symbol]) -> Box | None:
+    """A block that advances by the same offsets in every trip; None for any other."""
+    if after is None or after.at(()) != before.at(()):
+        return None
+    steps = [end - start for start, end in zip(before.offsets, after.offsets, strict=True)]
+    if not all(symbol.launch or symbol in known for step in steps for symbol in step.symbols):
+        return None
+    trip = Poly.of(fact.trip)
+    return entry.at(tuple(start + step * trip for start, step in zip(entry.offsets, steps, strict=True)))
+
+
 def _after(run: Interpreter, name: str, value: Value, entry: Scope, fact: LoopFact, known: set[Symbol]) -> Value:
     """What a rebound name holds behind the loop, after nobody knows how many trips."""
     if name in entry and value == entry[name]:
@@ -132,6 +150,8 @@ def _after(run: Interpreter, name: str, value: Value, entry: Scope, fact: LoopFa
         return value  # every trip made the same
     if value.bounds is not None:
         return replace(value, bounds=None, why=("TLX204", "a condition left behind by a loop"))
+    if value.box is not None:
+        return replace(value, box=None, why=("TLX203", name))
     if value.poly is None:
         return value
     if value.scalar:

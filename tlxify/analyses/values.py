@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ..facts import AxisId
+from ..facts import AxisId, Condition
 from ..poly import ZERO, Poly, Symbol
 from .axes import Axes
+
+if TYPE_CHECKING:
+    from .boxes import Box
 
 
 class _Missing:
@@ -21,7 +25,8 @@ MISSING = _Missing()
 class Term:
     """`stride × position` along an axis; with a modulus, `stride × ((offset + position) % modulus)`."""
 
-    axis: AxisId
+    #: Which axis of the value, counted from the last (0): a square tile has one axis twice, told apart by this alone.
+    dim: int
     stride: Poly
     offset: Poly = ZERO
     modulus: Poly | None = None
@@ -31,8 +36,11 @@ class Term:
 class Bound:
     """`position along axis + index < 0`."""
 
-    axis: AxisId
+    #: Which axis of the value, counted from the last (0).
+    dim: int
     index: Poly
+    #: The source masks without it where all conditions of one of these hold.
+    waived: tuple[tuple[Condition, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +64,15 @@ class Value:
     """A scalar (no axes) or a block.
 
     With `poly`, an integer or an address: poly + Σ terms (an address has its pointer parameter as a symbol of poly).
-    With `bounds`, a truth value that is the conjunction of those bounds. Else data, known by its axes and origin alone.
+    With `bounds`, a truth value that is the conjunction of those bounds, and with `partial` of other conditions too.
+    Else data, known by its axes and origin alone.
     """
 
     axes: Axes = ()
     poly: Poly | None = None
     terms: tuple[Term, ...] = ()
     bounds: tuple[Bound, ...] | None = None
+    partial: bool = False
     origin: Origin = COMPUTED
     #: Loads whose data this value depends on; DOT among them where a dot's result is.
     loads: frozenset[int] = frozenset()
@@ -71,6 +81,8 @@ class Value:
     #: The canonical name of a function, module or dtype.
     reference: str | None = None
     items: tuple[Value, ...] | None = None
+    #: A block pointer, or a tensor descriptor (whose box has no offsets).
+    box: Box | None = None
     #: Why there is no affine form: a diagnostic code with its facts.
     why: tuple[str, str] | None = field(default=None, compare=False)
 
@@ -86,6 +98,7 @@ class Value:
             self.poly,
             *(p for t in self.terms for p in (t.stride, t.offset, t.modulus)),
             *(b.index for b in self.bounds or ()),
+            *((self.box.base, *self.box.offsets, *self.box.shape, *self.box.strides) if self.box else ()),
         ]
         return frozenset(symbol for poly in polys if poly is not None for symbol in poly.symbols)
 
@@ -99,8 +112,36 @@ class Value:
         return Value(axes=axes, loads=self.loads, why=self.why)
 
     def at(self, axes: Axes) -> Value:
-        """The same value with other axes (a transposition, an inserted axis of length one)."""
+        """The same value broadcast to `axes`: ranks align at the right, so every axis keeps its place."""
         return replace(self, axes=axes)
+
+    def moved(self, axes: Axes, places: Mapping[int, int]) -> Value:
+        """The same value with its axes elsewhere: `places` is old → new, both counted from the last axis."""
+        terms = tuple(replace(term, dim=places[term.dim]) for term in self.terms)
+        bounds = tuple(replace(bound, dim=places[bound.dim]) for bound in self.bounds or ())
+        return replace(self, axes=axes, terms=terms, bounds=None if self.bounds is None else bounds)
+
+    def with_axis(self, position: int) -> Value:
+        """The same value with an axis of length one inserted before `position` (from the first axis)."""
+        rank = len(self.axes)
+        places = {dim: dim if rank - 1 - dim >= position else dim + 1 for dim in range(rank)}
+        return self.moved((*self.axes[:position], None, *self.axes[position:]), places)
+
+    def axis(self, dim: int) -> AxisId | None:
+        """The axis at a place counted from the last."""
+        return self.axes[len(self.axes) - 1 - dim]
+
+
+Scope = dict[str, Value]
+
+
+def scalars(scope: Scope) -> tuple[tuple[str, Poly], ...]:
+    """The scalars of a scope: what emitted coordinates may be written with."""
+    return tuple(
+        (name, value.poly)
+        for name, value in scope.items()
+        if value.scalar and value.poly is not None and value.items is None
+    )
 
 
 def number(value: int | Poly | Symbol) -> Value:

@@ -121,25 +121,27 @@ RULES = (
     Rule(
         code="TLX209",
         outcome="declined",
-        title="block pointers are not supported yet",
-        fact="`{name}` is a block pointer[: {why}].",
-        remedy="Until they are read too, write the access with pointer arithmetic.",
-        why="Triton removes block pointers in newer releases; their reading is planned.",
+        title="block pointer would stay in the kernel",
+        fact="`{name}` is accessed through a block pointer[: {why}].",
+        remedy="Write this access with pointer arithmetic and a mask: `c_ptr + rows[:, None] * stride_cm + cols`.",
+        why=(
+            "Operands of a dot that are loaded through block pointers get descriptors instead. What is not moved to a "
+            "producer stays as it is written, and block pointers do not exist in tlx kernels or in newer Tritons."
+        ),
         example="""
-            a_block = tl.make_block_ptr(a_ptr, (M, K), (stride_am, 1), (0, 0), (BM, BK), (1, 0))
-            a = tl.load(a_block)
+            c_block = tl.make_block_ptr(c_ptr, (M, N), (stride_cm, 1), (row, col), (BM, BN), (1, 0))
+            tl.store(c_block, acc, boundary_check=(0, 1))
         """,
     ),
     Rule(
         code="TLX210",
         outcome="declined",
-        title="descriptors as source are not supported yet",
-        fact="`{name}` is a tensor descriptor in the source[: {why}].",
-        remedy="Until they are read too, convert a variant of the kernel that takes pointers and strides.",
-        why="The extents and strides of a descriptor live with its creator, which is not traced yet.",
+        title="descriptor comes from outside of the kernel",
+        fact="`{name}` is a tensor descriptor that the kernel does not make[: {why}].",
+        remedy="Make it in the kernel with `tl.make_tensor_descriptor`, or pass a pointer with its strides.",
+        why="Lengths, extents and strides of a descriptor live with its creator. Those made in the kernel are read.",
         example="""
-            a_desc = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
-            a = a_desc.load([0, k])
+            a = a_desc.load([0, k])  # `a_desc` is a parameter
         """,
     ),
     Rule(

@@ -35,6 +35,8 @@ def _guard(plan: Plan) -> str:
     taken = set(needed)
     for descriptor, name in variables.items():
         variables[descriptor] = name if name not in taken else f"{name}_view"
+    for claim in guard.claims:
+        lines.append(f'    tlx.require({claim}, "claim", {claim!r} " does not hold")')
     for view in guard.views:
         arguments = [
             f'"{view.parameter}"',
@@ -137,7 +139,8 @@ def _parameters(plan: Plan) -> list[str]:
     )
     shapes = [*(v.shape for v in guard.views), *(s.shape for s in guard.stored)]
     strides = [*(v.strides for v in guard.views), *(s.strides for s in guard.stored)]
-    words = {word for texts in (*shapes, *strides) for text in texts if text for word in _identifiers(text)}
+    texts = [text for texts in (*shapes, *strides) for text in texts if text]
+    words = {word for text in (*texts, *guard.claims) for word in _identifiers(text)}
     return [name for name in plan.parameters if name in words or name in pointers]
 
 

@@ -77,7 +77,8 @@ def _split_axis(facts: Facts, parameters: tuple[str, ...]) -> Axis | None:
     if number is None:
         return None
     axis = facts.axis(number)
-    if axis.contracted or axis.reduced or axis.opaque or axis.doubled or axis.length.text() not in parameters:
+    combined = axis.contracted or axis.reduced or axis.opaque or axis.doubled
+    if combined or axis.fixed or axis.length.text() not in parameters:
         return None
     if any(number not in store.axes for store in facts.stores):
         return None  # every group would do it: not the same where it updates what it stores
@@ -94,5 +95,5 @@ def _reads_others_rows(facts: Facts, load: Load, rows: AxisId) -> bool:
 
 
 def _split(axis: Axis, names: Names) -> Split:
-    creators = tuple(Creator(creator.kind, creator.span) for creator in axis.creators)
+    creators = tuple(Creator(creator.kind, creator.span) for creator in axis.creators if creator.kind != "block")
     return Split(axis.length.text(), names.fresh("ROWS"), names.fresh("group"), creators)

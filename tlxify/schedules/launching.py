@@ -11,11 +11,17 @@ from .writing import write_for_guard
 
 
 def launch_guard(
-    facts: Facts, target: Target, rings: tuple[Ring, ...], dots: tuple[DotStep, ...], producer: frozenset[Span]
+    facts: Facts,
+    target: Target,
+    rings: tuple[Ring, ...],
+    dots: tuple[DotStep, ...],
+    producer: frozenset[Span],
+    claims: tuple[str, ...] = (),
 ) -> LaunchGuard:
     """The views of all operands, the operands of one dtype, and the memory that must not overlap what is read ahead.
 
-    `producer` are the statements that the producer keeps: it reads their scalars itself.
+    `producer` are the statements that the producer keeps: it reads their scalars itself. `claims` are conditions
+    over parameters that the plan relies on.
 
     Raises Decline TLX2xx for a store to memory that no parameter names.
     """
@@ -27,7 +33,7 @@ def launch_guard(
     fed = {fill.load for ring in rings for site in ring.sites for fill in site.fills}
     read = [load.pointer for load in facts.loads if load.statement in producer and load.span not in fed]
     scalars = tuple(dict.fromkeys(name for name in read if name is not None))
-    return LaunchGuard(views, tuple(dict.fromkeys(groups)), target.dot_dtypes, _stored(facts), scalars)
+    return LaunchGuard(views, tuple(dict.fromkeys(groups)), target.dot_dtypes, _stored(facts), scalars, claims)
 
 
 def _stored(facts: Facts) -> tuple[Stored, ...]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..facts import Access, Condition, Facts
 from ..poly import ZERO, Poly, Symbol
 
 
@@ -160,6 +161,40 @@ def write_for_guard(poly: Poly) -> str | None:
     if any(_ON_DEVICE.search(text) for text in texts.values()):
         return None
     return poly.text(texts)
+
+
+def claims(facts: Facts, access: Access) -> tuple[str, ...] | None:
+    """What a launch must confirm for a descriptor to mask where the source does not: conditions over parameters.
+
+    Where an arm of the source masks nothing, its extent must be a multiple of its tile, and its tiles must lie on
+    multiples: `not EVEN_K or K % BLOCK_K == 0`. None where that cannot be written or does not follow.
+    """
+    found: dict[str, None] = {}
+    for dimension in access.dimensions:
+        if not dimension.waived:
+            continue
+        assert dimension.axis is not None
+        assert dimension.extent is not None
+        length = facts.axis(dimension.axis).length
+        whole = length.monomial and dimension.coordinate.divide(length)[1] == ZERO
+        extent, tile = write_for_guard(dimension.extent), write_for_guard(length)
+        if not whole or extent is None or tile is None:
+            return None
+        for conditions in dimension.waived:
+            tests = [_otherwise(condition) for condition in conditions]
+            if None in tests:
+                return None
+            multiple = f"{_closed(extent)} % {_closed(tile)} == 0"
+            found[" or ".join([*(test for test in tests if test is not None), multiple])] = None
+    return tuple(found)
+
+
+def _otherwise(condition: Condition) -> str | None:
+    """That a condition of the compiler's does not turn out so, as plain Python: there it means what it means here."""
+    value = condition.value
+    if not value.constexpr or re.search(r"\btl\.|\.to\(|@", value.text()):
+        return None
+    return f"not {_closed(value.text())}" if condition.holds else _closed(value.text())
 
 
 def _rounds_towards_zero(symbol: Symbol) -> bool:

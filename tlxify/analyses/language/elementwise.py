@@ -54,6 +54,21 @@ def cast(run: Interpreter, call: Call) -> Value:
     return replace(run.events.used(value, call.span).data(value.axes), why=value.why)
 
 
+@handles("swizzle2d")
+def swizzle2d(run: Interpreter, call: Call) -> Value:
+    """The coordinates of a tile in another order: two pure functions of scalars."""
+    operands = [run.expression(node) for node in (*call.positional, *call.keywords.values())]
+    written = ", ".join([*("{}" for _ in call.positional), *(f"{keyword}={{}}" for keyword in call.keywords)])
+    made = [run.arithmetic.pointwise(*operands, template=f"tl.swizzle2d({written})[{i}]") for i in range(2)]
+    return Value(items=tuple(made))
+
+
+@handles("standard._log2", "pointer_type")
+def compile_time(run: Interpreter, call: Call) -> Value:
+    """Numbers and types of the compiler's."""
+    return pointwise(run, call, f"tl.{call.name}")
+
+
 @handles("multiple_of", "max_contiguous", "max_constancy", "constexpr", *_DTYPES.split())
 def unchanged(run: Interpreter, call: Call) -> Value:
     """Promises to the compiler and wrappers around a value: the value itself."""

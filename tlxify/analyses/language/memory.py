@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import ast
+from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...diagnostics import Decline
 from ...poly import Poly, Symbol
 from ...source import Span
+from ..boxes import Box
 from ..events import LoadEvent, StoreEvent
-from ..values import Origin, Value
+from ..values import Origin, Value, scalars
+from . import boxes
 from .registry import Call, handles
 
 if TYPE_CHECKING:
@@ -18,11 +20,13 @@ if TYPE_CHECKING:
 
 @handles("load")
 def load(run: Interpreter, call: Call) -> Value:
-    """A scalar of its own, or data that remembers its load. Raises Decline TLX209 for a block pointer."""
+    """A scalar of its own, or data that remembers its load."""
     address_node, mask_node, other_node = call.need(0, "pointer"), call.get(1, "mask"), call.get(2, "other")
     place, number = run.place(call.node), None
     target = run.named[1] if run.named is not None and run.named[0] is call.node else None
     address = run.expression(address_node)
+    if address.box is not None or "boundary_check" in call.keywords:
+        return boxes.load_block(run, call, address)
     mask = run.expression(mask_node) if mask_node is not None else None
     other = run.expression(other_node) if other_node is not None else None
     if not address.axes and (mask is None or not mask.axes):
@@ -30,11 +34,29 @@ def load(run: Interpreter, call: Call) -> Value:
         loaded = Symbol(f"load@{run.site(call.span)}")
         run.events.loads.append(LoadEvent(place, number, target, address, mask, other, (), loaded))
         return Value(poly=Poly.of(loaded), loads=frozenset({number}))
-    _no_block_pointer(call, address_node)
     axes = run.axes.broadcast(address.axes, *(value.axes for value in (mask, other) if value is not None))
     number = len(run.events.loads)
-    run.events.loads.append(LoadEvent(place, number, target, address.at(axes), mask, other, _scalars(run)))
+    run.events.loads.append(LoadEvent(place, number, target, address.at(axes), mask, other, scalars(run.scope)))
     return Value(axes=axes, origin=Origin("load", number), loads=address.loads | {number})
+
+
+def record_unknown(run: Interpreter, call: Call, address: Value) -> Value:
+    """Data from an address that is not understood."""
+    target = run.named[1] if run.named is not None and run.named[0] is call.node else None
+    number = len(run.events.loads)
+    run.events.loads.append(LoadEvent(run.place(call.node), number, target, address, None, None, scalars(run.scope)))
+    return Value(axes=address.axes, origin=Origin("load", number), loads=address.loads | {number})
+
+
+def record_load(
+    run: Interpreter, call: Call, box: Box, checked: Collection[int], other: Value | None, loads: frozenset[int]
+) -> Value:
+    """Data of a block of a block pointer or a descriptor."""
+    target = run.named[1] if run.named is not None and run.named[0] is call.node else None
+    number, address = len(run.events.loads), replace(box.address, loads=loads)
+    event = LoadEvent(run.place(call.node), number, target, address, box.mask(checked), other, scalars(run.scope))
+    run.events.loads.append(replace(event, box=box, checked=tuple(checked)))
+    return Value(axes=box.axes, origin=Origin("load", number), loads=loads | {number})
 
 
 @handles(
@@ -42,38 +64,17 @@ def load(run: Interpreter, call: Call) -> Value:
     *("atomic_xchg", "atomic_cas"),
 )
 def store(run: Interpreter, call: Call) -> Value:
-    """A store or an atomic. Raises Decline TLX209 for a block pointer."""
+    """A store or an atomic."""
     address_node, value_node = call.need(0, "pointer"), call.need(1, "value" if call.name == "store" else "val")
     address = run.expression(address_node)
     value = run.events.used(run.expression(value_node), call.span)
+    if address.box is not None or "boundary_check" in call.keywords:
+        return boxes.store_block(run, call, address, value, value_node)
     mask_node = call.get(2, "mask")
     mask = run.expression(mask_node) if mask_node is not None else None
-    _no_block_pointer(call, address_node)
     axes = run.axes.broadcast(address.axes, value.axes, mask.axes if mask is not None else ())
     stored = value.at(axes) if value.axes else value
     run.events.stores.append(
         StoreEvent(run.place(call.node), call.name, address.at(axes), stored, Span.of(value_node), mask)
     )
     return Value(axes=axes)
-
-
-@handles("make_block_ptr", "make_tensor_descriptor")
-def declined(run: Interpreter, call: Call) -> Value:
-    """Raises Decline TLX209, TLX210: their bounds are no masks."""
-    base = call.get(0, "base")
-    code = "TLX209" if call.name == "make_block_ptr" else "TLX210"
-    raise Decline(code, call.span, name=ast.unparse(base) if base is not None else "?")
-
-
-def _no_block_pointer(call: Call, address: ast.expr) -> None:
-    if "boundary_check" in call.keywords:
-        raise Decline("TLX209", call.span, name=ast.unparse(address))
-
-
-def _scalars(run: Interpreter) -> tuple[tuple[str, Poly], ...]:
-    """The scalars in scope: what emitted coordinates may be written with."""
-    return tuple(
-        (name, value.poly)
-        for name, value in run.scope.items()
-        if value.scalar and value.poly is not None and value.items is None
-    )

@@ -31,10 +31,19 @@ def reduce(run: Interpreter, call: Call) -> Value:
     return Value(axes=axes, loads=value.loads)
 
 
-@handles("cumsum", "cumprod", "sort", "softmax", "flip", "associative_scan", "histogram", "gather", "topk")
+@handles("cumsum", "cumprod", "sort", "softmax", "flip", "associative_scan", "histogram", "topk")
 def scan(run: Interpreter, call: Call) -> Value:
     """Data of the same shape whose positions depend on each other."""
     value = run.expression(call.need(0, "input"))
     if "axis" in call.keywords:
         run.events.used(run.expression(call.keywords["axis"]), call.span)
     return opaque(run, value, call.span)
+
+
+@handles("gather")
+def gather(run: Interpreter, call: Call) -> Value:
+    """Positions of a block picked by another, which has the result's shape."""
+    source, index = run.expression(call.need(0, "src")), run.expression(call.need(1, "index"))
+    opaque(run, source, call.span)
+    picked = opaque(run, index, call.span)
+    return Value(axes=picked.axes, loads=source.loads | index.loads)

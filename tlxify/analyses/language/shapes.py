@@ -29,8 +29,8 @@ def arange(run: Interpreter, call: Call) -> Value:
         raise Decline("TLX403", Span.of(stop), name=ast.unparse(stop))
     # Rows are divided by rewriting what creates them; a range that starts elsewhere is left whole.
     creator = Creator("arange", call.span, run.statement) if first.poly == ZERO else None
-    axis = _created(run, last.poly - first.poly, creator)
-    return Value(axes=(axis,), poly=first.poly, terms=(Term(axis, ONE),))
+    axis = created(run, last.poly - first.poly, creator)
+    return Value(axes=(axis,), poly=first.poly, terms=(Term(0, ONE),))
 
 
 @handles("zeros", "full")
@@ -53,9 +53,7 @@ def expand_dims(run: Interpreter, call: Call) -> Value:
     """An axis of length one more."""
     value = run.expression(call.need(0, "input"))
     position = _integer(run, call.get(1, "axis"), call.span)
-    axes = list(value.axes)
-    axes.insert(position if position >= 0 else len(axes) + 1 + position, None)
-    return value.at(tuple(axes))
+    return value.with_axis(position if position >= 0 else len(value.axes) + 1 + position)
 
 
 @handles("broadcast_to")
@@ -90,18 +88,72 @@ def transposed(run: Interpreter, value: Value, span: Span) -> Value:
     if len(value.axes) != 2:
         return opaque(run, value, span)
     first, second = value.axes
-    return replace(value, axes=(second, first), origin=replace(value.origin, transposed=not value.origin.transposed))
+    swapped = value.moved((second, first), {0: 1, 1: 0})
+    return replace(swapped, origin=replace(value.origin, transposed=not value.origin.transposed))
 
 
 @handles("reshape", "view")
 def reshape(run: Interpreter, call: Call) -> Value:
-    """New axes without a relation to the old ones."""
+    """New axes without a relation to the old ones, unless only axes of length one come or go."""
     value = run.expression(call.need(0, "input"))
+    if (same := _squeezed(run, value, _shape_argument(call))) is not None:
+        return same
     opaque(run, value, call.span)
     axes = _shape(run, _shape_argument(call), call.span)
     for axis in axes:
         run.axes.mark(axis, "opaque")
     return Value(axes=axes, loads=value.loads, why=("TLX201", "a reshaped block"))
+
+
+@handles("split")
+def split(run: Interpreter, call: Call) -> Value:
+    """Two blocks without the last axis."""
+    value = opaque(run, run.expression(call.need(0, "a")), call.span)
+    half = Value(axes=value.axes[:-1], loads=value.loads, why=value.why)
+    return Value(items=(half, half))
+
+
+@handles("join")
+def join(run: Interpreter, call: Call) -> Value:
+    """Two blocks side by side along a new last axis of length two."""
+    first, second = run.expression(call.need(0, "a")), run.expression(call.need(1, "b"))
+    axes = run.axes.broadcast(opaque(run, first, call.span).axes, opaque(run, second, call.span).axes)
+    return Value(axes=(*axes, _alone(run, Poly.of(2))), loads=first.loads | second.loads)
+
+
+@handles("interleave", "cat")
+def interleave(run: Interpreter, call: Call) -> Value:
+    """Two blocks one after the other, or in turns, along the last axis."""
+    first, second = run.expression(call.need(0, "a")), run.expression(call.need(1, "b"))
+    axes = run.axes.broadcast(opaque(run, first, call.span).axes, opaque(run, second, call.span).axes)
+    if not axes:
+        raise Decline("TLX104", call.span, what=f"`tl.{call.name}` of scalars")
+    last = ONE if axes[-1] is None else run.axes.length(axes[-1])
+    return Value(axes=(*axes[:-1], _alone(run, last * Poly.of(2))), loads=first.loads | second.loads)
+
+
+def _alone(run: Interpreter, length: Poly) -> int:
+    """An axis without a relation to any other."""
+    axis = created(run, length, None)
+    run.axes.mark(axis, "opaque")
+    return axis
+
+
+def _squeezed(run: Interpreter, value: Value, shape: ast.expr | None) -> Value | None:
+    """The value with axes of length one added or dropped, if the shape asks for no more."""
+    if shape is None:
+        return None
+    entries = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape]
+    lengths = [run.expression(entry).poly for entry in entries]
+    kept = [dim for dim in reversed(range(len(value.axes))) if value.axis(dim) is not None]
+    wanted = [len(lengths) - 1 - i for i, length in enumerate(lengths) if length != ONE]
+    held = [run.axes.length(axis) for axis in value.axes if axis is not None]
+    if [lengths[len(lengths) - 1 - dim] for dim in wanted] != held:
+        return None
+    axes: list[int | None] = [None] * len(lengths)
+    for old, new in zip(kept, wanted, strict=True):
+        axes[len(lengths) - 1 - new] = value.axis(old)
+    return value.moved(tuple(axes), dict(zip(kept, wanted, strict=True)))
 
 
 def opaque(run: Interpreter, value: Value, span: Span) -> Value:
@@ -111,12 +163,12 @@ def opaque(run: Interpreter, value: Value, span: Span) -> Value:
     return Value(axes=value.axes, loads=value.loads, why=value.why)
 
 
-def _created(run: Interpreter, length: Poly, creator: Creator | None) -> int:
+def created(run: Interpreter, length: Poly, creator: Creator | None) -> int:
     """An axis made here. Without a creator, or in a helper, there is no place where its length could be rewritten."""
     known = creator if not run.helpers else None
     axis = run.axes.create(length, known)
     if known is None:
-        run.axes.mark(axis, "opaque")
+        run.axes.mark(axis, "fixed")
     return axis
 
 
@@ -124,13 +176,15 @@ def _shape(run: Interpreter, node: ast.expr | None, span: Span) -> Axes:
     """The axes that a shape creates."""
     if node is None:
         raise Decline("TLX104", span, what="a block without a shape")
+    if isinstance(node, ast.Attribute) and node.attr == "shape":
+        return run.expression(node.value).axes  # as long as that block, so along its axes
     axes: list[int | None] = []
     for entry in node.elts if isinstance(node, ast.Tuple | ast.List) else [node]:
         length = run.expression(entry).poly
         if length is None:
             raise Decline("TLX403", Span.of(entry), name=ast.unparse(entry))
         creator = Creator("shape", Span.of(entry), run.statement)
-        axes.append(None if length == ONE else _created(run, length, creator))
+        axes.append(None if length == ONE else created(run, length, creator))
     return tuple(axes)
 
 

@@ -1,0 +1,64 @@
+"""Which constexpr parameters to take as settled, where the arms they choose between have no common form.
+
+A sequence length that is read from memory under `IS_VARLEN`, a tile that lies in two orders: such a kernel is two
+kernels in one text. Each is understood by itself, for launches with that value, and the original runs for all others.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts import Facts
+from ..model import Kernel
+from . import analyze
+
+#: How often fixing some parameters may reveal others.
+_DEPTH = 6
+
+
+def readings(kernel: Kernel) -> Iterator[Facts]:
+    """The facts without an assumption, then with every undecided flag off, then on. Raises Decline as `analyze` does.
+
+    Only parameters that are asked for as truth values can be assumed; `Facts.assumed` says which were.
+    """
+    plain = analyze(kernel)
+    yield plain
+    for value in (False, True):
+        facts = plain
+        for _ in range(_DEPTH):
+            open_ones = [name for name in facts.undecided if is_flag(kernel, name)]
+            if not open_ones:
+                break
+            facts = analyze(kernel, {**dict(facts.assumed), **dict.fromkeys(open_ones, value)})
+        if facts is plain:
+            return
+        yield facts
+
+
+def is_flag(kernel: Kernel, name: str) -> bool:
+    """Whether a constexpr parameter is asked for as a truth value, and for nothing else."""
+    param = kernel.param(name)
+    if param is None or not param.constexpr:
+        return False
+    asked = [use for node in ast.walk(kernel.node) for use in _asked(node)]
+    uses = [node for node in ast.walk(kernel.node) if isinstance(node, ast.Name) and node.id == name]
+    return bool(uses) and all(any(use is asking for asking in asked) for use in uses)
+
+
+def _asked(node: ast.AST) -> Iterator[ast.expr]:
+    """The names whose truth a condition asks for."""
+    match node:
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) | ast.Assert(test=test):
+            yield from _parts(test)
+
+
+def _parts(test: ast.expr) -> Iterator[ast.expr]:
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from _parts(operand)
+        case ast.BoolOp(values=values):
+            for value in values:
+                yield from _parts(value)
+        case _:
+            yield test

@@ -1,0 +1,101 @@
+"""Boxes: block pointers and tensor descriptors, whose shape, strides and offsets the source states itself.
+
+A box reaches the same form as pointer arithmetic, and more surely: nothing has to be guessed from an address. What its
+base adds to the pointer parameter is shared out like any scalar part of an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+from ..diagnostics import Decline
+from ..facts import Access, AxisId, Dimension
+from ..poly import ONE, ZERO, Poly, Symbol
+from ..source import Span
+from .axes import Axes
+from .batches import batches
+from .values import Bound, Term, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A block of a strided tensor in memory: one entry per axis in each tuple."""
+
+    #: Address of the tensor's first element, scalar.
+    base: Poly
+    shape: tuple[Poly, ...]
+    strides: tuple[Poly, ...]
+    #: Where the block begins.
+    offsets: tuple[Poly, ...]
+    axes: Axes
+    #: A tensor descriptor's, not a block pointer's.
+    descriptor: bool
+    #: Out-of-bounds elements read as NaN instead of zero.
+    nan: bool = False
+
+    def at(self, offsets: tuple[Poly, ...]) -> Box:
+        """The block that begins there."""
+        return replace(self, offsets=offsets)
+
+    @property
+    def address(self) -> Value:
+        """Addresses of the block's elements."""
+        start = self.base
+        for offset, stride in zip(self.offsets, self.strides, strict=True):
+            start += offset * stride
+        places = zip(reversed(self.axes), reversed(self.strides), strict=True)
+        terms = tuple(Term(dim, stride) for dim, (axis, stride) in enumerate(places) if axis is not None)
+        return Value(axes=self.axes, poly=start, terms=terms)
+
+    def mask(self, checked: Collection[int]) -> Value | None:
+        """What a check of some axes (from the first) lets through."""
+        if not checked:
+            return None
+        last = len(self.axes) - 1
+        along = [i for i in checked if self.axes[i] is not None]
+        bounds = tuple(Bound(last - i, self.offsets[i] - self.shape[i]) for i in along)
+        return Value(axes=self.axes, bounds=bounds)
+
+
+def describe_box(
+    box: Box, checked: Collection[int], span: Span, pointer: str | None, tiles: frozenset[Symbol], called: str
+) -> Access:
+    """The tile that a block is. Raises Decline TLX201, TLX207 where its base or its strides are not understood."""
+    if pointer is None:
+        raise Decline("TLX201", span, name=called, why="it has no single base pointer")
+    rest = box.base - Poly.of(next(s for s in box.base.symbols if s.name == pointer))
+    rest, batch = batches(rest, tiles)
+    for stride in box.strides:
+        if not stride.launch or not stride.monomial:
+            raise Decline("TLX207", span, what="stride", name=pointer, why=f"it is `{stride}`")
+    dimensions: dict[int, Dimension] = {}
+    for i in sorted(range(len(box.axes)), key=lambda i: box.strides[i].constant is not None):
+        shift, rest = rest.divide(box.strides[i])
+        dimensions[i] = _dimension(box, i, shift, box.axes[i], checked=i in checked)
+    if rest != ZERO and sum(axis is not None for axis in box.axes) == 1 and not rest.launch:
+        batch.append(Dimension(ONE, rest, None, None))
+        rest = ZERO
+    if rest != ZERO:
+        raise Decline("TLX201", span, name=pointer, why=f"`{rest}` elements are added that belong to no axis")
+    alone = [dimensions[i] for i, axis in enumerate(box.axes) if axis is None]
+    return Access(pointer, (*batch, *alone, *(dimensions[i] for i, axis in enumerate(box.axes) if axis is not None)))
+
+
+def _dimension(box: Box, i: int, shift: Poly, axis: AxisId | None, *, checked: bool) -> Dimension:
+    """One dimension; what its base is shifted by shifts its end as well."""
+    coordinate = box.offsets[i] + shift
+    if not checked:
+        return Dimension(box.strides[i], coordinate, axis, None)
+    end = box.shape[i] + shift
+    whole = shift == ZERO
+    if end.launch:
+        return Dimension(box.strides[i], coordinate, axis, end, from_zero=whole)
+    return Dimension(box.strides[i], coordinate, axis, None, limit=end, from_zero=whole)
+
+
+def pointer_name(box: Box, is_pointer: Callable[[Symbol], bool]) -> str | None:
+    """The one pointer parameter that a block's base is relative to."""
+    single = [m[0] for m, c in box.base.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
+    found = [symbol for symbol in single if is_pointer(symbol)] or single
+    return found[0].name if len(found) == 1 else None
