@@ -122,7 +122,7 @@ class _Pieces:
 
     def _import(self, name: str, canonical: str) -> None:
         if "." not in name:
-            self.imports.add(_import_line(name, canonical))
+            self.imports.add(import_line(name, canonical))
         else:
             self.imports.add(f"import {canonical.rpartition('.')[0] or canonical}")
             self._bind(name, canonical, Span.of(self.kernel.node))
@@ -182,7 +182,8 @@ def jitted(module: Module, node: ast.FunctionDef) -> str:
     return "\n".join(["@triton.jit", *(line[indent:] if not line[:indent].strip() else line for line in lines)])
 
 
-def _import_line(local: str, canonical: str) -> str:
+def import_line(local: str, canonical: str) -> str:
+    """The import that gives something of a module a local name."""
     if canonical == local:
         return f"import {local}"
     if canonical == "triton.language":

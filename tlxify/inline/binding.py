@@ -85,7 +85,8 @@ class Binder:
             assert isinstance(here, cst.Name)
             assigned.append((here.value, argument, name not in self.stores and self._constant(argument)))
         known = [name for name, _, constant in assigned if constant]
-        known += [here.value for name in self.annotated if isinstance(here := self.names.get(name), cst.Name)]
+        declared = (self.names.get(name) for name in self.annotated)
+        known += [own_name.value for own_name in declared if isinstance(own_name, cst.Name)]
         return Binding(self.names, tuple(assigned), frozenset(known))
 
     def _in_place(self, argument: Argument) -> str | None:
@@ -138,21 +139,38 @@ class Binder:
                 parts = result.elts if isinstance(result, ast.Tuple) else [result]
                 if len(parts) != len(self.targets) or not isinstance(part := parts[position], ast.Name):
                     continue
-                if part.id not in self.names and part.id not in self.annotated and self._begins_outside(part.id):
+                if part.id not in self.names and part.id not in self.annotated and self._may_be(part.id, target):
                     self.names[part.id] = cst.Name(target)
                     break
 
-    def _begins_outside(self, name: str) -> bool:
-        """Whether a variable of the helper is first bound outside of its loops and branches."""
+    def _may_be(self, name: str, target: str) -> bool:
+        """Whether a variable of the helper may go by the name that it is assigned to in the end.
+
+        It must be bound outside of loops and branches first. A parameter begins with its argument: it must stay one
+        thing, and no other argument may still ask for what the name held before.
+        """
         if name not in self.stores:
             return False
-        if any(argument.parameter.name == name for argument in self.arguments):
-            return True
+        if name in self.mentions:
+            others = (names for parameter, names in self.mentions.items() if parameter != name)
+            return self._stays_one_thing(name) and not any(target in names for names in others)
         for statement in self.helper.node.body:
             bound = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
             if name in bound:
                 return isinstance(statement, ast.Assign)
         return False
+
+    def _stays_one_thing(self, name: str) -> bool:
+        """Whether whatever rebinds a variable works on it: `acc += x`, `acc = f(acc)`."""
+        for node in ast.walk(self.helper.node):
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    bound = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+                    if name in bound and not any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value)):
+                        return False
+                case ast.For(target=ast.Name(id=counter)) if counter == name:
+                    return False
+        return True
 
     def _rest(self, own: Iterable[str]) -> None:
         """Names for all other variables."""

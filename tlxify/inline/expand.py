@@ -11,7 +11,7 @@ from ..diagnostics import Decline
 from ..model import Helper, Kernel
 from ..source import Origin
 from .arguments import Argument, Mismatch, bound, parameters
-from .binding import Binder, Binding
+from .binding import Binder, Binding, names_in
 from .namespace import Namespace, Shadowed
 from .returns import Returns, Tangled, return_of, returns_in
 from .substitute import Substitute
@@ -30,7 +30,7 @@ from .trees import (
     with_arms,
 )
 from .unroll import Unroll
-from .wanted import Contents, helper_of
+from .wanted import LANGUAGE, Contents, helper_of
 
 #: Calls that are written out for one kernel, at most: nested helpers multiply.
 MOST = 400
@@ -46,6 +46,9 @@ class Expansion:
         self.namespace = Namespace(kernel)
         self.constexprs = frozenset(param.name for param in kernel.params if param.constexpr)
         self.constexprs |= frozenset((*kernel.module.constants, *kernel.module.names.aliases)) - self.namespace.locals
+        declared = (node for node in ast.walk(kernel.node) if isinstance(node, ast.AnnAssign))
+        constants = (d for d in declared if kernel.module.names.canonical(d.annotation) == f"{LANGUAGE}constexpr")
+        self.constexprs |= {d.target.id for d in constants if isinstance(d.target, ast.Name)}
         self.unroll = Unroll(kernel, origins, self.has_dot)
         self.count = 0
         #: The helpers that we are inside of.
@@ -65,9 +68,9 @@ class Expansion:
         found = self._named(chain)
         if found is None:
             return None
-        passed = [self._named(chain_of(argument.value)) for argument in call.args]
-        wanted = any(self.contents.of(one).wanted for one in (found, *passed) if one is not None)
-        return found if wanted else None
+        # A function that is passed on is known by name only where it is called.
+        passed = any(self._named(chain_of(argument.value)) for argument in call.args)
+        return found if passed or self.contents.of(found).wanted else None
 
     def _named(self, chain: str | None) -> Helper | None:
         if chain is None or chain.partition(".")[0] in self.namespace.taken_locally:
@@ -136,7 +139,7 @@ class Expansion:
         """A line of small statements, each written out for itself."""
         result: Block = []
         for small in line.body:
-            result += self._small(small) if self.calls(small) else [line_of(small)]
+            result += self._small(small) if self.calls(small) else [self.origins.line(small)]
         said = [text for small in line.body for text in comments_in(small)]
         said += comments_in(line.trailing_whitespace)
         return _above(result, [*line.leading_lines, *comment_lines(said)])
@@ -148,6 +151,13 @@ class Expansion:
             case cst.Assign(targets=[cst.AssignTarget(target=target)], value=cst.Call() as call) if self.helper(call):
                 if _names_of(target) is not None:
                     return self._called(call, target, small)
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() as target)], value=cst.Tuple() as values):
+                if (names := _names_of(target)) is not None and _independent(names, values):
+                    lines = (
+                        self._assignment(cst.Name(n), e.value, small)
+                        for n, e in zip(names, values.elements, strict=True)
+                    )
+                    return self.block(list(lines))
             case cst.Assign(value=cst.IfExp() as choice):
                 return self._chosen(small, choice)
             case cst.Return(value=cst.Call() as call) if self.helper(call) is not None:
@@ -162,8 +172,9 @@ class Expansion:
     def _chosen(self, small: cst.Assign, choice: cst.IfExp) -> Block:
         """`x = f(a) if c else b` as an `if`: only one side may run."""
         sides = [line_of(self.origins.changed(small, value=value)) for value in (choice.body, choice.orelse)]
-        second = Copy(self.origins).of(sides[1])
-        made = cst.If(choice.test, suite([sides[0]]), orelse=cst.Else(suite([second])))
+        stays = len(small.targets) == 1 and _same_name(small.targets[0].target, choice.orelse)
+        otherwise = None if stays else cst.Else(suite([Copy(self.origins).of(sides[1])]))
+        made = cst.If(choice.test, suite([sides[0]]), orelse=otherwise)
         self.origins.carry(small, made)
         return self._if(made)
 
@@ -240,7 +251,7 @@ class Expansion:
             self.constexprs |= {here for here, m in self.namespace.added.items() if not isinstance(m, Helper)}
         substitute = Substitute(self.origins, binding.names, chains)
         body = substitute.block(_spoken(body_of(function.body)))
-        given = [self._begun(name, argument, constant, call) for name, argument, constant in binding.assigned]
+        given = [self._begun(name, argument, constant) for name, argument, constant in binding.assigned]
         return [*given, *body], binding
 
     def _argument(self, argument: Argument, chains: Mapping[str, str]) -> Argument:
@@ -248,13 +259,14 @@ class Expansion:
             return argument
         return Argument(argument.parameter, Substitute(self.origins, {}, chains).of(argument.value), True)
 
-    def _begun(self, name: str, argument: Argument, constant: bool, call: cst.Call) -> cst.BaseStatement:
+    def _begun(self, name: str, argument: Argument, constant: bool) -> cst.BaseStatement:
+        """A parameter that is a variable of its own, where its argument was written."""
         value = Copy(self.origins).of(argument.value)
         if not constant:
-            return self._assignment(cst.Name(name), value, call)
+            return self._assignment(cst.Name(name), value, argument.value)
         kind = cst.Annotation(cst.parse_expression(f"{self._tl()}.constexpr"))
         made = cst.AnnAssign(cst.Name(name), kind, value)
-        self.origins.carry(call, made)
+        self.origins.carry(argument.value, made)
         return line_of(made)
 
     def _tl(self) -> str:
@@ -297,8 +309,9 @@ class Expansion:
             moved = [(t.value, v.value) for t, v in pairs if not _same_name(t.value, v.value)]
             if not moved:
                 return []
-            if len(moved) == 1:
-                return [self._assignment(*moved[0], at)]
+            named = _names_of(cst.Tuple([cst.Element(t) for t, _ in moved])) or ()
+            if _independent(named, cst.Tuple([cst.Element(v) for _, v in moved])):
+                return [self._assignment(t, v, at) for t, v in moved]
             left, right = (cst.Tuple([cst.Element(pair[side]) for pair in moved], lpar=[], rpar=[]) for side in (0, 1))
             return [self._assignment(left, right, at)]
         if _same_name(target, value):
@@ -396,20 +409,18 @@ class _OneALine(Copy):
         """`a; b` as two lines."""
         if len(updated_node.body) == 1:
             return updated_node
-        lines = [line_of(small) for small in updated_node.body]
-        for old, new in zip(updated_node.body, lines, strict=True):
-            self.origins.carry(old, new.body[0])
+        lines = [self.origins.line(small) for small in updated_node.body]
         lines[0] = lines[0].with_changes(leading_lines=updated_node.leading_lines)
         lines[-1] = lines[-1].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
         return cst.FlattenSentinel(lines)
 
-    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If:
-        """`if c: a` as two lines."""
-        return updated_node.with_changes(body=suite(body_of(updated_node.body), updated_node.body))
-
-    def leave_Else(self, original_node: cst.Else, updated_node: cst.Else) -> cst.Else:
-        """`else: a` as two lines."""
-        return updated_node.with_changes(body=suite(body_of(updated_node.body), updated_node.body))
+    def leave_SimpleStatementSuite(
+        self, original_node: cst.SimpleStatementSuite, updated_node: cst.SimpleStatementSuite
+    ) -> cst.IndentedBlock:
+        """`if c: a; b` as three lines."""
+        lines = [self.origins.line(small) for small in updated_node.body]
+        lines[-1] = lines[-1].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
+        return cst.IndentedBlock(lines)
 
 
 def _names_of(target: cst.BaseExpression) -> tuple[str, ...] | None:
@@ -420,6 +431,14 @@ def _names_of(target: cst.BaseExpression) -> tuple[str, ...] | None:
         names = [e.value.value for e in target.elements if isinstance(e, cst.Element) and isinstance(e.value, cst.Name)]
         return tuple(names) if len(names) == len(target.elements) else None
     return None
+
+
+def _independent(names: Sequence[str], values: cst.Tuple) -> bool:
+    """Whether a tuple may be assigned name by name: no value asks for a name that was assigned before it."""
+    elements = values.elements
+    if len(elements) != len(names) or any(isinstance(element, cst.StarredElement) for element in elements):
+        return False
+    return not any(names_in(element.value) & set(names[:position]) for position, element in enumerate(elements))
 
 
 def _same_name(one: cst.BaseExpression, other: cst.BaseExpression) -> bool:

@@ -84,7 +84,8 @@ class Namespace:
             here = self.meaning(prefix)
             if _same(here, meaning):
                 return prefix
-            if here is None and head not in self._outside and meaning is not None:
+            whole = "." not in prefix or isinstance(meaning, Unresolved)
+            if here is None and whole and head not in self._outside and meaning is not None:
                 self.added[prefix] = meaning
                 return prefix
         if meaning is None:

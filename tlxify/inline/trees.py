@@ -33,6 +33,12 @@ class Origins:
         assert isinstance(function, cst.FunctionDef)
         return function
 
+    def line(self, small: cst.BaseSmallStatement) -> cst.SimpleStatementLine:
+        """A small statement as a line, where the statement was."""
+        made = line_of(small)
+        self.carry(small, made.body[0])
+        return made
+
     def carry(self, node: cst.CSTNode, copy: cst.CSTNode) -> None:
         """Says that `copy` stands for `node`, unless it has a place of its own."""
         if copy not in self._of and (known := self._of.get(node)) is not None:
@@ -142,12 +148,12 @@ def otherwise(statement: cst.If) -> Block:
 
 
 def with_arms(origins: Origins, statement: cst.If, body: Block, orelse: Block) -> cst.If:
-    """An `if` with other arms; what was an `elif` and still is one `if` stays one."""
+    """An `if` with other arms. One `if` alone in the second arm is an `elif`, unless the user wrote it otherwise."""
     before = statement.orelse
     after: cst.If | cst.Else | None = None
     if orelse:
         first = orelse[0]
-        if isinstance(before, cst.If) and len(orelse) == 1 and isinstance(first, cst.If):
+        if not isinstance(before, cst.Else) and len(orelse) == 1 and isinstance(first, cst.If):
             after = first
         elif isinstance(before, cst.Else):
             after = before.with_changes(body=suite(orelse, before.body))

@@ -39,10 +39,10 @@ class Contents:
         self._known: dict[int, Content] = {}
 
     def of(self, helper: Helper) -> Content:
-        """What a helper does. One that calls itself is wanted: writing it out says so."""
+        """What a helper does."""
         key = id(helper.node)
         if key not in self._known:
-            self._known[key] = Content(wanted=True)  # met again inside of itself
+            self._known[key] = Content()  # met again inside of itself, it does nothing else
             calls = [self._call(call, helper.module) for call in ast.walk(helper.node) if isinstance(call, ast.Call)]
             found = Content()
             for content in calls:
@@ -61,6 +61,8 @@ class Contents:
         result = Content()
         for helper in found:
             result |= self.of(helper)
+        if len(found) > (called is not None):
+            result |= Content(wanted=called is not None)
         if called is None and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
             return result | Content(wanted=True, effect=call.func.attr in _EFFECTS)
         return result

@@ -21,6 +21,7 @@ from ..plan import Plan
 from ..slice import Slice
 from ..source import LINE
 from . import guard
+from .borrowed import borrowed
 from .kernel import converted_kernel
 from .lines import formatted
 
@@ -161,7 +162,8 @@ def self_contained(module: Module, pieces: Sequence[Piece], width: int) -> str:
     ]
     edits = {_import_line(module): imports}
     for one in pieces:
-        body = "\n\n".join([*one.functions, f"{one.plan.kernel} = {one.specialize}({one.plan.kernel})"])
+        names = ["\n".join(lines)] if (lines := borrowed(one.kernel)) else []
+        body = "\n\n".join([*names, *one.functions, f"{one.plan.kernel} = {one.specialize}({one.plan.kernel})"])
         indented = "\n".join(f"    {line}" if line.strip() else "" for line in body.split("\n"))
         test = 'if hasattr(tlx, "specialized"):  # another package called tlx has no such name'
         block = [
