@@ -79,23 +79,22 @@ class Namespace:
         return self._called[key]
 
     def _find(self, prefix: str, meaning: Meaning | None) -> str:
-        head = prefix.partition(".")[0]
-        if head not in self.locals:
-            here = self.meaning(prefix)
-            if _same(here, meaning):
-                return prefix
-            whole = "." not in prefix or isinstance(meaning, Unresolved)
-            if here is None and whole and head not in self._outside and meaning is not None:
-                self.added[prefix] = meaning
-                return prefix
+        head, _, member = prefix.partition(".")
+        here = self.meaning(prefix)
+        if head not in self.locals and _same(here, meaning):
+            return prefix
+        if isinstance(meaning, Alias) and (known := self._alias(meaning.canonical)) is not None:
+            return known
+        free = head not in self.locals | self._outside and here is None
+        if meaning is not None and free and (not member or isinstance(meaning, Unresolved)):
+            self.added[prefix] = meaning
+            return prefix
         if meaning is None:
             raise Shadowed(prefix)
-        if isinstance(meaning, Alias) and (called := self._alias(meaning.canonical)) is not None:
-            return called
         leaf = prefix.rpartition(".")[2]
         called = next(
             name
-            for name in (leaf, *(f"{leaf}_{n}" for n in itertools.count(1)))
+            for name in itertools.chain([leaf], (f"{leaf}_{n}" for n in itertools.count(1)))
             if name not in self._outside | self.taken and self.meaning(name) is None
         )
         self.taken.add(called)

@@ -33,39 +33,48 @@ class Content:
 
 
 class Contents:
-    """What the helpers of a kernel do, each looked at once."""
+    """What the helpers of a kernel do, each looked at once. They may call each other in circles."""
 
     def __init__(self) -> None:
+        self._direct: dict[int, tuple[Content, tuple[Helper, ...]]] = {}
         self._known: dict[int, Content] = {}
 
     def of(self, helper: Helper) -> Content:
         """What a helper does."""
-        key = id(helper.node)
-        if key not in self._known:
-            self._known[key] = Content()  # met again inside of itself, it does nothing else
-            calls = [self._call(call, helper.module) for call in ast.walk(helper.node) if isinstance(call, ast.Call)]
-            found = Content()
-            for content in calls:
-                found |= content
-            self._known[key] = found
-        return self._known[key]
+        if id(helper.node) not in self._known:
+            result, pending, seen = Content(), [helper], {id(helper.node)}
+            while pending:
+                own, called = self._look(pending.pop())
+                result |= own
+                pending += [one for one in called if id(one.node) not in seen]
+                seen |= {id(one.node) for one in called}
+            self._known[id(helper.node)] = result
+        return self._known[id(helper.node)]
 
-    def _call(self, call: ast.Call, module: Module) -> Content:
-        name = module.names.canonical(call.func)
-        if name is not None and name.startswith(LANGUAGE):
-            return _of_language(name.removeprefix(LANGUAGE))
-        chain = chain_of(call.func)
-        found = [helper for argument in call.args if (helper := helper_of(module, chain_of(argument))) is not None]
-        if (called := helper_of(module, chain)) is not None:
-            found.append(called)
-        result = Content()
-        for helper in found:
-            result |= self.of(helper)
-        if len(found) > (called is not None):
-            result |= Content(wanted=called is not None)
-        if called is None and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
-            return result | Content(wanted=True, effect=call.func.attr in _EFFECTS)
-        return result
+    def _look(self, helper: Helper) -> tuple[Content, tuple[Helper, ...]]:
+        """What a helper does itself, and the helpers that it calls or passes on."""
+        if id(helper.node) not in self._direct:
+            result, found = Content(), list[Helper]()
+            for node in ast.walk(helper.node):
+                if isinstance(node, ast.Call):
+                    own, called = _of_call(node, helper.module)
+                    result |= own
+                    found += called
+            self._direct[id(helper.node)] = result, tuple(found)
+        return self._direct[id(helper.node)]
+
+
+def _of_call(call: ast.Call, module: Module) -> tuple[Content, list[Helper]]:
+    name = module.names.canonical(call.func)
+    if name is not None and name.startswith(LANGUAGE):
+        return _of_language(name.removeprefix(LANGUAGE)), []
+    called = helper_of(module, chain_of(call.func))
+    passed = [helper for argument in call.args if (helper := helper_of(module, chain_of(argument))) is not None]
+    if called is not None:
+        return Content(wanted=bool(passed)), [called, *passed]  # one that is passed on is known only where it is called
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
+        return Content(wanted=True, effect=call.func.attr in _EFFECTS), passed
+    return Content(), passed
 
 
 def helper_of(module: Module, chain: str | None) -> Helper | None:
