@@ -104,9 +104,13 @@ class Expansion:
 
     def statement(self, statement: cst.BaseStatement) -> Block:
         """One statement, and what stands for it."""
+        if not self.calls(statement) and not self.unroll.loops_in(statement):
+            return [statement]
+        if isinstance(statement, cst.BaseCompoundStatement):
+            statement = _OneALine(self.origins).of(statement)
         match statement:
             case cst.SimpleStatementLine():
-                return self._line(statement) if self.calls(statement) else [statement]
+                return self._line(statement)
             case cst.For() if (copies := self.unroll.copies(statement)) is not None:
                 return self.block(copies)
             case cst.For():

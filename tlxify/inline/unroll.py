@@ -40,6 +40,12 @@ class Unroll:
         name = self.kernel.module.names.canonical(ast.parse(chain, mode="eval").body)
         return name == "triton.language.static_range"
 
+    def loops_in(self, node: cst.CSTNode) -> bool:
+        """Whether a loop over `tl.static_range` is in a statement."""
+        if isinstance(node, cst.For) and self.is_static(node):
+            return True
+        return not isinstance(node, cst.BaseExpression) and any(map(self.loops_in, node.children))
+
     def copies(self, loop: cst.For) -> Block | None:
         """The trips of a short loop around a dot, one after another; None for any other loop."""
         if not isinstance(loop.target, cst.Name) or loop.orelse or not self.is_static(loop):
