@@ -13,14 +13,15 @@ from .findings import (
     NamedBarrierMismatch,
     SharedMemoryBudget,
     SlotOutOfRange,
+    TensorMemoryBudget,
     TooManyArrivals,
     WrongPhase,
 )
 from .report import SimulationError
 from .scheduler import Operation
-from .shared import CAPACITY
 from .sites import Site, call_position, here
-from .unwrap import integer, truth
+from .storage import COLUMN_BYTES
+from .unwrap import integer, plain, truth
 
 
 class BarrierOps:
@@ -33,17 +34,25 @@ class BarrierOps:
         site = here()
         label = site.target or f"barriers of line {site.line}"
         bars = [MBarrier(f"{label}[{i}]", count, site, per_thread) for i in range(num)]
-        self.cta.mbarriers.extend(bars)
-        self.charge(8 * num)
+        for bar in bars:
+            bar.cta, bar.index = self.cta, len(self.cta.mbarriers)
+            self.cta.mbarriers.append(bar)
+        self.charge("shared", 8 * num, call_position())
         return MBarrierArray(bars, site, label)
 
-    def charge(self, nbytes: int) -> None:
-        """Counts shared memory against what a CTA has."""
-        used = self.cta.shared.charge(call_position(), nbytes)
-        if used > CAPACITY:
-            self.cta.found(
-                SharedMemoryBudget, f"{used} bytes of shared memory are allocated, {used - CAPACITY} too many"
-            )
+    def charge(self, space: str, nbytes: int, position: object) -> None:
+        """Counts memory against what a CTA has; in tensor memory the bytes of one lane."""
+        budget = self.cta.budgets[space]
+        used = budget.charge(position, nbytes)
+        if used <= budget.capacity:
+            return
+        if space == "shared":
+            what = f"{used} bytes of shared memory are allocated, {used - budget.capacity} too many"
+            self.cta.found(SharedMemoryBudget, what)
+        else:
+            columns, there = used // COLUMN_BYTES, budget.capacity // COLUMN_BYTES
+            what = f"{columns} columns of tensor memory are allocated, {columns - there} too many"
+            self.cta.found(TensorMemoryBudget, what)
 
     def barrier_at(self, bars: MBarrierArray, index: Any) -> MBarrier:
         """One barrier of an array."""
@@ -66,6 +75,10 @@ class BarrierOps:
         bar, parity = self.one_barrier(bar), integer(phase)
         if not truth(pred):
             return
+        if bar.cta is not self.cta:
+            raise SimulationError(
+                f"{bar.name} belongs to CTA {bar.cta.rank}: only a CTA's own barriers can be waited for", here()
+            )
         if parity not in (0, 1):
             raise SimulationError(f"a phase is 0 or 1, not {parity}", here())
         cta = self.cta
@@ -83,28 +96,35 @@ class BarrierOps:
             cta.report_overrun(bar, target, parity, site)
         agent.learn(*bar.over)
 
-    def mbarrier_arrive(self, bar: Any, count: int, pred: Any = None) -> None:
-        """Arrives ``count`` times, or with every thread of the task on a warp barrier."""
-        bar = self.one_barrier(bar)
-        if truth(pred):
-            self.cta.scheduler.step()
-            threads = 32 * self.cta.agent.warps if bar.per_thread else 1
-            self._arrive(bar, count * threads)
+    def remote_barrier(self, bar: Any, rank: Any) -> MBarrier:
+        """The barrier of another CTA at the same place; its own for its own rank or None."""
+        local = self.one_barrier(bar)
+        return local if plain(rank) is None else self.cta.peer_barrier(local, integer(rank))
+
+    def mbarrier_arrive(self, bar: Any, count: int, pred: Any = None, rank: Any = None) -> None:
+        """Arrives ``count`` times, or with every thread of the task on a warp barrier; ``rank`` names another CTA."""
+        if not truth(pred):
+            return
+        target = self.remote_barrier(bar, rank)
+        self.cta.scheduler.step()
+        threads = 32 * self.cta.agent.warps if target.per_thread else 1
+        self._arrive(target, count * threads)
 
     def mbarrier_expect(self, bar: Any, nbytes: int, pred: Any = None) -> None:
         """Announces ``nbytes`` and arrives once."""
-        bar = self.one_barrier(bar)
         if not truth(pred):
             return
+        target = self.one_barrier(bar)
         self.cta.scheduler.step()
-        bar.outstanding += nbytes
-        bar.last_expect = here()
-        self._arrive(bar, 1)
+        target.outstanding += nbytes
+        target.last_expect = here()
+        self._arrive(target, 1)
 
     def _arrive(self, bar: MBarrier, count: int) -> None:
         cta, agent = self.cta, self.cta.agent
         if agent.clock.get(bar.lane, 0) < bar.phase:
             self._report_early_arrival(bar)
+        cta.visit(bar.cta, agent.lane, agent.time)
         alone = bar.pending == count == bar.count and not bar.outstanding
         bar.pending -= count
         if bar.pending < 0:
@@ -127,6 +147,16 @@ class BarrierOps:
             what += f": its wait on {waited.name} returned at once"
             self.cta.found(WrongPhase, what, other=site, barriers=(bar.describe(), waited.describe()))
 
+    def arrive_by_unit(self, bar: MBarrier, clock: Clock, proxied: Clock, event: tuple[int, int], site: Site) -> None:
+        """One arrival by an asynchronous unit at the end of its work, ``event``; publishes what its issuer knew."""
+        bar.pending -= 1
+        if bar.pending < 0:
+            what = f"{bar.count - bar.pending} arrivals on {bar.name} in one phase, {bar.count} are due"
+            self.cta.findings.add(TooManyArrivals, what, site, bar.site, (), (bar.describe(),))
+            bar.pending = 0
+        bar.gather({**clock, event[0]: event[1]}, proxied)
+        self.settle(bar)
+
     def settle(self, bar: MBarrier) -> None:
         """Ends the barrier's phase if it is due and reports copies that the phase should have waited for."""
         for copy in bar.complete_if_due():
@@ -142,9 +172,14 @@ class BarrierOps:
         bar.copies[copy] = bar.phase
         bar.last_copy = copy.site
 
-    def land_copy(self, bar: MBarrier, copy: Operation, nbytes: int) -> None:
-        """Counts the bytes of a copy that has landed."""
+    def land_copy(self, bar: MBarrier, copy: Operation, nbytes: int, phases: Clock) -> None:
+        """Counts the bytes of a copy that has landed.
+
+        ``phases``: which phases its issuer knew to be over. That it has been issued shows that they are; it does not
+        show anything that its issuer wrote.
+        """
         del bar.copies[copy]
+        bar.gather(phases, {})
         bar.outstanding -= nbytes
         self.settle(bar)
 

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .barriers import MBarrier, NamedBarrier
+from .clocks import Clock
 from .findings import (
     Deadlock,
     ExpectBytes,
     Finding,
     LeftoverState,
     MissingFence,
+    PeerExited,
     PhaseLag,
     Race,
     ReadBeforeFill,
     ReleaseBeforeRetire,
+    ResultBeforeRetire,
     StorageAliasOverlap,
     WrongPhase,
 )
-from .scheduler import Agent, Halt, Scheduler
+from .report import SimulationError
+from .scheduler import Agent, Halt
 from .shadow import Access, Proxy, Verdict
-from .shared import SharedMemory, View
+from .shared import Buffer, View
 from .sites import Site, here
+from .storage import CAPACITY, COLUMN_BYTES, COLUMNS, Budget
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
 
 #: enough to understand a kernel that is wrong everywhere
 MOST_FINDINGS = 50
@@ -60,18 +68,38 @@ class Findings:
 class Cta:
     """State of one CTA from launch to exit."""
 
-    def __init__(self, scheduler: Scheduler, findings: Findings, check: bool, warps: int) -> None:
-        self.scheduler = scheduler
-        self.findings = findings
+    def __init__(self, cluster: Cluster, rank: int, program: tuple[int, int, int]) -> None:
+        self.cluster = cluster
+        self.rank = rank
+        self.program = program
+        self.scheduler = cluster.scheduler
+        self.findings = cluster.findings
         #: whether accesses are checked; without it only values and deadlocks are
-        self.check = check
-        self.warps = warps
-        self.shared = SharedMemory()
+        self.check = cluster.check
+        self.warps = cluster.warps
+        self.budgets = {"shared": Budget(CAPACITY, 16), "tensor": Budget(COLUMNS * COLUMN_BYTES, COLUMN_BYTES)}
+        #: allocations in program order, which is the same in every CTA
+        self.buffers: list[Buffer] = []
         self.mbarriers: list[MBarrier] = []
         self.named: dict[int, NamedBarrier] = {}
+        #: the code outside tasks, and the tasks of the region being run
+        self.kernel: Agent = None  # type: ignore[assignment]
+        self.tasks: list[Agent] = []
         #: number of non-default task replicas of the region being run
         self.partitions = 0
         self.in_region = False
+        self.exited = False
+        #: what other CTAs have done here: lane → (time, line)
+        self.visits: dict[int, tuple[int, Site]] = {}
+
+    @property
+    def suffix(self) -> str:
+        """What tells it from the other CTAs of its cluster."""
+        return f" of CTA {self.rank}" if self.cluster.size > 1 else ""
+
+    def warps_running(self) -> list[Agent]:
+        """Whose warps these are now."""
+        return [agent for agent in self.tasks if not agent.done] if self.in_region else [self.kernel]
 
     @property
     def agent(self) -> Agent:
@@ -90,12 +118,70 @@ class Cta:
         self.found(kind, what, **details)
         raise Halt
 
-    def barrier_states(self) -> tuple[str, ...]:
-        """The state of every barrier, for a report."""
-        bars: list[MBarrier | NamedBarrier] = [*self.mbarriers, *self.named.values()]
-        return tuple(bar.describe() for bar in bars)
+    # other CTAs of the cluster ---------------------------------------------------------------------------------------
 
-    # accesses to shared memory ---------------------------------------------------------------------------------------
+    def peer(self, rank: int) -> Cta:
+        """The CTA of that rank.
+
+        Raises:
+            SimulationError: the cluster has no such CTA.
+        """
+        if not 0 <= rank < self.cluster.size:
+            raise SimulationError(f"CTA {rank} of a cluster of {self.cluster.size} does not exist", here())
+        return self.cluster.ctas[rank]
+
+    def peer_view(self, view: View, rank: int) -> View:
+        """The bytes of CTA ``rank`` at the place where ``view`` has its own.
+
+        A peer that has not come to the allocation yet is waited for: in compiled code all memory is there at launch.
+        """
+        if rank == self.rank:
+            return view
+        known = view.peers.get(rank)
+        if known is None:
+            peer, ordinal = self.peer(rank), view.buffer.ordinal
+            what = f"the allocation of {view.buffer.label} in CTA {rank}"
+            self.scheduler.wait(lambda: len(peer.buffers) > ordinal, what, here())
+            buffer = peer.buffers[ordinal]
+            array = buffer.place.mirror(view.array, view.place)
+            known = View(buffer, f"{view.label} of CTA {rank}", array, view.dtype, buffer.place)
+            view.peers[rank] = known
+        return known
+
+    def peer_barrier(self, bar: MBarrier, rank: int) -> MBarrier:
+        """The barrier of CTA ``rank`` at the place of ``bar``."""
+        if rank == bar.cta.rank:
+            return bar
+        peer = self.peer(rank)
+        what = f"the allocation of {bar.name} in CTA {rank}"
+        self.scheduler.wait(lambda: len(peer.mbarriers) > bar.index, what, here())
+        return peer.mbarriers[bar.index]
+
+    def known_phases(self) -> Clock:
+        """Of all barriers of the cluster, the phases that the current agent knows to be over."""
+        clock = self.agent.clock
+        lanes = (bar.lane for cta in self.cluster.ctas for bar in cta.mbarriers)
+        return {lane: clock[lane] for lane in lanes if lane in clock}
+
+    def visit(self, peer: Cta, lane: int, time: int) -> None:
+        """Notes an access to ``peer``, over at the event (lane, time): it must not exit before."""
+        if peer is self:
+            return
+        if peer.exited:
+            self.found(PeerExited, f"an access to CTA {peer.rank} of the cluster, which has exited")
+        peer.visits[lane] = (time, here())
+
+    def leave(self) -> None:
+        """The kernel has ended here: all that others do to this CTA must be known to be over."""
+        self.exited = True
+        if not self.check:
+            return
+        clock = self.kernel.clock
+        for lane, (time, site) in self.visits.items():
+            if clock.get(lane, 0) < time:
+                self.found(PeerExited, f"CTA {self.rank} may exit before another CTA's access to it is over", site=site)
+
+    # accesses to memory ----------------------------------------------------------------------------------------------
 
     def access(
         self,
@@ -107,7 +193,7 @@ class Cta:
         end: tuple[int, int] | None = None,
     ) -> None:
         """Charges an access by the current agent; ``end`` is the event that ends an asynchronous one."""
-        storage = view.buffer.storage
+        storage = view.place
         if not self.check:
             return
         agent, site = self.agent, here()
@@ -116,8 +202,9 @@ class Cta:
         elif not storage.is_filled(view.runs):
             self._report_unfilled(view, kind, site)
         lane, time = end or (agent.lane, agent.time)
+        self.visit(view.buffer.cta, lane, time)
         new = Access(
-            write, proxy, lane, time, agent.lane, agent.time, kind, agent.name, site, view.label, id(view.buffer)
+            write, proxy, lane, time, agent.lane, agent.time, kind, agent.name, site, view.label, view.buffer.ordinal
         )
         for verdict, old in storage.shadow.access(view.runs, new, agent.clock, agent.proxied):
             self._report_conflict(verdict, old, new)
@@ -145,6 +232,9 @@ class Cta:
         elif old.buffer != new.buffer:
             kind = StorageAliasOverlap
             what = f"{new.view} shares storage with {old.view}, whose {old.kind} may still be under way"
+        elif old.write and old.kind.startswith("async_dot") and not new.write:
+            kind = ResultBeforeRetire
+            what = f"{new.kind} of {new.view} although the {old.kind} that computes it may still be under way"
         elif verdict is Verdict.UNRETIRED and not old.write:
             kind = ReleaseBeforeRetire
             what = f"{new.kind} of {new.view} although the {old.kind} that reads it may still be under way"
@@ -174,8 +264,11 @@ class Cta:
 
     def report_deadlock(self, stuck: list[Agent]) -> None:
         """Says who waits for what, and what is wrong with the barriers they wait for."""
-        states = self.barrier_states()
-        self._diagnose_bytes()
+        states = tuple(self.cluster.describe_barriers())
+        for cta in self.cluster.ctas:
+            self.findings.program = cta.program
+            cta._diagnose_bytes()
+        self.findings.program = stuck[0].cta.program
         lines = tuple(
             f"{agent.name} waits for {agent.waiting.reason} (line {agent.waiting.site.line})"
             for agent in stuck
@@ -216,8 +309,14 @@ class Cta:
             elif bar.last_expect is not None and kernel.clock.get(bar.lane, 0) < bar.phase:
                 what = f"{bar.name}: nobody waits for the copies of its last phase"
                 self.findings.add(LeftoverState, what, bar.last_expect, bar.site, (), (bar.describe(),))
-        for agent in self.scheduler.agents:
-            for queue, name in ((agent.dots, "dots"), (agent.stores, "descriptor stores"), (agent.copies, "copies")):
+        for agent in [agent for agent in self.scheduler.agents if agent.cta is self]:
+            agent.products.retired = kernel.clock.get(agent.products.lane, 0)
+            for queue, name in (
+                (agent.dots, "dots"),
+                (agent.stores, "bulk stores"),
+                (agent.copies, "copies"),
+                (agent.products, "tcgen05 operations"),
+            ):
                 if queue.retired < queue.issued:
                     what = f"{agent.name} ends with {queue.issued - queue.retired} {name} it has not waited for"
                     self.findings.add(LeftoverState, what, queue.last_site, None, (agent.name,))

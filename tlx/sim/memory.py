@@ -168,9 +168,10 @@ class GlobalMemory:
             box[inside] = values
         return box
 
-    def store_box(self, desc: Descriptor, offsets: tuple[int, ...], values: np.ndarray) -> None:
-        """Writes the part of a box that lies inside the tensor."""
+    def store_box(self, desc: Descriptor, offsets: tuple[int, ...], values: np.ndarray, combine: Any = None) -> None:
+        """Writes the part of a box that lies inside the tensor; ``combine`` of what is there and it, if given."""
         window = self._window(desc, offsets, "descriptor store")
         if window is not None:
             target, inside = window
-            target[...] = values.reshape(desc.block)[inside]
+            new = values.reshape(desc.block)[inside]
+            target[...] = new if combine is None else combine(target, new)

@@ -20,8 +20,8 @@ from triton.runtime import jit
 
 import tlx
 
-from . import constructors, reductions
-from .interpreter import INTERPRETER, SEMANTIC, bound, sim_range, static_range
+from . import constructors, language, reductions
+from .interpreter import INTERPRETER, SEMANTIC, STAND_INS, bound, sim_range, static_range
 from .report import SimulationError
 from .scalars import operators
 from .sites import MARK, here
@@ -92,6 +92,7 @@ def _call_constexpr_function(self: Any, *args: Any, _semantic: Any = None, **kwa
 
 
 def _collect() -> list[tuple[Any, str, Any]]:
+    stand_ins = [*language.FUNCTIONS, *language.CLASSES]
     notes = _Notes()
     stock._patch_lang_tensor(tl.tensor, notes)
     for module in (tl, tl.core):
@@ -118,6 +119,7 @@ def _collect() -> list[tuple[Any, str, Any]]:
         (stock, "_get_np_dtype", SEMANTIC.builder.kind),
         (stock, "_validate_np_data_size", lambda data, dtype: True),
     ]
+    changes += [(tlx, name, STAND_INS[id(getattr(tlx, name))]) for name in stand_ins if hasattr(tlx, name)]
     for module in (tl, tl.core):
         changes += [
             (module, "range", sim_range),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice, product
@@ -13,7 +14,8 @@ import triton.language as tl
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from .cta import Cta, Findings
+from .cluster import Cluster, clusters
+from .cta import Findings
 from .dtypes import triton_dtype
 from .findings import GlobalOutOfBounds
 from .interpreter import INTERPRETER, SEMANTIC, Program
@@ -73,7 +75,7 @@ def run(
     tf32: bool = True,
     max_steps: int = 10_000_000,
 ) -> Report:
-    """Simulates a launch, one CTA after the other, and reports what is wrong with it.
+    """Simulates a launch, one CTA (or cluster of ``ctas_per_cga``) after the other, and reports what is wrong with it.
 
     Outputs are written to the arguments, as on a GPU. A kernel without tasks simply runs; this is how a plain Triton
     kernel serves as reference.
@@ -144,8 +146,12 @@ class _Launch:
         tf32: bool,
         max_steps: int,
     ) -> None:
-        if options.get("num_ctas", 1) != 1 or tuple(options.get("ctas_per_cga") or (1, 1, 1)) != (1, 1, 1):
-            raise SimulationError("clusters are not simulated")
+        if options.get("num_ctas", 1) != 1:
+            raise SimulationError(
+                "num_ctas lets one program run on several CTAs, which is not simulated; see ctas_per_cga"
+            )
+        #: CTAs of a cluster along x, y and z
+        self.cluster: tuple[int, ...] = (*(int(n) for n in options.get("ctas_per_cga") or (1,)), 1, 1)[:3]
         self.jit = jit
         self.arguments = arguments
         self.warps = int(options.get("num_warps", 4))
@@ -156,6 +162,8 @@ class _Launch:
         self.max_steps = max_steps
         self.findings = Findings(replay)
         self.allocations: dict[int, Allocation] = {}
+        #: clusters not launched yet
+        self.pending: deque[list[tuple[int, int, int]]] = deque()
         self.steps = 0
         self.events = 0
 
@@ -175,26 +183,20 @@ class _Launch:
                     name: value if name in program.constants else self._value(value) for name, value in tensors.items()
                 }
                 builder.set_grid_dim(*extents)
-                for index in programs:
-                    self._run_program(program, values, index)
+                self.pending = deque(clusters(programs, extents, self.cluster))
+                while self.pending:
+                    self._run_cluster(program, values, self.pending.popleft())
                 unlifted = tuple(sorted(builder.unlifted))
             finally:
                 builder.memory, builder.lift, builder.tf32, builder.unlifted = outer
         found = tuple(self.findings)
         return Report(found, self.findings.schedule, self.steps, self.events, len(programs), unlifted)
 
-    def _run_program(self, program: Program, values: dict[str, Any], index: tuple[int, int, int]) -> None:
-        SEMANTIC.builder.set_grid_idx(*index)
-        self.findings.program = index
-        scheduler = Scheduler(self.picker, self.max_steps)
-        cta = SEMANTIC.cta = Cta(scheduler, self.findings, self.check, self.warps)
-        kernel = Agent("the kernel", self.warps)
+    def _run_cluster(self, program: Program, values: dict[str, Any], indices: list[tuple[int, int, int]]) -> None:
+        scheduler = Scheduler(self.picker, self.max_steps, self._enter)
+        cluster = Cluster(scheduler, self.findings, self.check, self.warps, indices, self._claim)
         try:
-            stuck = scheduler.run(kernel, lambda: program.run(**values))
-            if stuck:
-                cta.report_deadlock(stuck)
-            else:
-                cta.report_leftovers(kernel)
+            cluster.run(lambda: program.run(**values))
         except Halt:
             pass
         except SimulationError:
@@ -204,6 +206,16 @@ class _Launch:
         finally:
             self.steps += scheduler.steps
             self.events += scheduler.events
+
+    def _enter(self, agent: Agent) -> None:
+        """What follows happens in the agent's CTA."""
+        SEMANTIC.cta = agent.cta
+        SEMANTIC.builder.set_grid_idx(*agent.cta.program)
+        self.findings.program = agent.cta.program
+
+    def _claim(self) -> tuple[int, int, int] | None:
+        """Takes the next cluster out of the grid, for one that is running."""
+        return self.pending.popleft()[0] if self.pending else None
 
     def _out_of_bounds(self, what: str) -> None:
         agent = SEMANTIC.cta.scheduler.current

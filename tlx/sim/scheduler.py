@@ -1,4 +1,4 @@
-"""The loop that runs one CTA: tasks as greenlets, asynchronous operations as passive agents, one choice at a time."""
+"""The loop that runs a cluster: tasks as greenlets, asynchronous operations as passive agents, one choice at a time."""
 
 from __future__ import annotations
 
@@ -84,6 +84,10 @@ class Agent:
     dots: Queue = field(default_factory=lambda: Queue(in_order=True))
     copies: Queue = field(default_factory=lambda: Queue(in_order=False))
     stores: Queue = field(default_factory=lambda: Queue(in_order=False))
+    #: tcgen05 products and copies, which the tensor core takes in the order of issue
+    products: Queue = field(default_factory=lambda: Queue(in_order=True))
+    #: the CTA it runs in
+    cta: Any = None
     #: lane of a barrier → the last wait on it and its line, where that wait returned without the completion of a phase
     free_waits: dict[int, tuple[Any, Site]] = field(default_factory=dict)
     #: lane of a barrier → phases that it knows to be over because its own arrival alone ended them
@@ -119,9 +123,11 @@ class Halt(Exception):
 class Scheduler:
     """Agents, what is in flight, and the loop."""
 
-    def __init__(self, picker: Picker, max_steps: int) -> None:
+    def __init__(self, picker: Picker, max_steps: int, enter: Callable[[Agent], None] = lambda agent: None) -> None:
         self.picker = picker
         self.max_steps = max_steps
+        #: told for whom the next line or completion happens
+        self.enter = enter
         self.agents: list[Agent] = []
         self.in_flight: list[Operation] = []
         self.current: Agent | None = None
@@ -167,10 +173,11 @@ class Scheduler:
             agent.waiting = Wait(ready, reason, site)
             self.hub.switch()
 
-    def run(self, agent: Agent, body: Callable[[], Any]) -> list[Agent]:
-        """Runs ``body`` as ``agent`` and all it spawns; returns the agents that could not finish."""
+    def run(self, *starts: tuple[Agent, Callable[[], Any]]) -> list[Agent]:
+        """Runs each (agent, body) and all they spawn; returns the agents that could not finish."""
         self.hub = getcurrent()
-        self.spawn(agent, body)
+        for agent, body in starts:
+            self.spawn(agent, body)
         try:
             while True:
                 agents = [a for a in self.agents if not a.done and (a.waiting is None or a.waiting.ready())]
@@ -182,7 +189,9 @@ class Scheduler:
                     self._finish(chosen)
                 else:
                     chosen.waiting = None
-                    self.current = chosen
+                    if chosen is not self.current:
+                        self.current = chosen
+                        self.enter(chosen)
                     chosen.thread.switch()
         finally:
             self._abandon()
