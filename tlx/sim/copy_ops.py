@@ -137,8 +137,10 @@ class CopyOps(SharedOps):
         self._drain(self.cta.agent.stores, pendings, "bulk stores")
 
     @staticmethod
-    def _enqueue(queue: Queue) -> int:
+    def _enqueue(queue: Queue, working: bool = True) -> int:
         queue.issued += 1
+        if working:
+            queue.working = queue.issued
         queue.last_site = here()
         return queue.issued
 
@@ -168,6 +170,8 @@ class CopyOps(SharedOps):
         memory, addresses, dtype = self.builder.memory, src.handle.data, view.dtype
         shape = addresses.shape
         keep = None if mask is None else np.broadcast_to(self.to_tensor(mask).handle.data, shape)
+        if keep is None or keep.any():
+            queue.working = group
         rest = None if other is None else np.broadcast_to(self.to_tensor(other).handle.data, shape)
 
         def complete() -> None:
@@ -177,7 +181,7 @@ class CopyOps(SharedOps):
 
     def copy_commit(self) -> None:
         """Closes the group."""
-        self._enqueue(self.cta.agent.copies)
+        self._enqueue(self.cta.agent.copies, working=False)
 
     def copy_wait(self, pendings: int) -> None:
         """Waits until at most ``pendings`` of the newest groups are under way."""

@@ -99,7 +99,7 @@ class Cta:
 
     def warps_running(self) -> list[Agent]:
         """Whose warps these are now."""
-        return [agent for agent in self.tasks if not agent.done] if self.in_region else [self.kernel]
+        return [agent for agent in self.tasks if not agent.done] or [self.kernel]
 
     @property
     def agent(self) -> Agent:
@@ -317,8 +317,8 @@ class Cta:
                 (agent.copies, "copies"),
                 (agent.products, "tcgen05 operations"),
             ):
-                if queue.retired < queue.issued:
-                    what = f"{agent.name} ends with {queue.issued - queue.retired} {name} it has not waited for"
+                if queue.retired < queue.working:
+                    what = f"{agent.name} ends with {queue.working - queue.retired} {name} it has not waited for"
                     self.findings.add(LeftoverState, what, queue.last_site, None, (agent.name,))
 
     def report_overrun(self, bar: MBarrier, target: int, parity: int, site: Site) -> None:

@@ -18,7 +18,7 @@ from .sites import NOWHERE, Site, here
 class Queue:
     """Asynchronous operations of one task that are waited for in the order in which they were issued."""
 
-    __slots__ = ("in_order", "issued", "lane", "last_site", "operations", "retired")
+    __slots__ = ("in_order", "issued", "lane", "last_site", "operations", "retired", "working")
 
     def __init__(self, in_order: bool) -> None:
         self.lane = new_lane()
@@ -27,6 +27,8 @@ class Queue:
         #: groups handed in, and waited for
         self.issued = 0
         self.retired = 0
+        #: the last group that moves anything: copies may be masked away entirely
+        self.working = 0
         self.last_site = NOWHERE
         #: not completed yet, oldest first
         self.operations: list[Operation] = []

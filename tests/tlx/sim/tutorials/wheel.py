@@ -1,0 +1,82 @@
+"""Finds the tutorials in an unpacked fbtriton wheel or an environment that has it, and loads them without torch."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import pytest
+import triton
+
+import tlx
+
+#: names the folder of a wheel, of an environment, or of the tutorials themselves
+VARIABLE = "FBTRITON"
+
+
+@functools.cache
+def folder() -> Path | None:
+    place = os.environ.get(VARIABLE)
+    if not place:
+        return None
+    root = Path(place)
+    if (root / "hopper_gemm_ws.py").exists():
+        return root
+    return next(root.glob("**/triton/language/extra/tlx/tutorials"), None)
+
+
+needs_wheel = pytest.mark.skipif(
+    folder() is None, reason=f"{VARIABLE} does not name an fbtriton wheel or environment with its tutorials"
+)
+
+
+def _torch() -> Any:
+    torch = mock.MagicMock(name="torch")
+    torch.autograd.Function = object
+    return torch
+
+
+def _alias(name: str, **members: Any) -> ModuleType:
+    module = ModuleType(name)
+    vars(module).update(members)
+    return module
+
+
+@functools.cache
+def load(name: str) -> Any:
+    """A tutorial as a module. Its host code cannot run; its kernels are what we are after."""
+    place = folder()
+    assert place is not None
+    extra = "triton.language.extra"
+    modules = {
+        "torch": _torch(),
+        f"{extra}.tlx": tlx,
+        f"{extra}.tlx.warp_spec": _alias("warp_spec", get_bufidx_phase=tlx.get_bufidx_phase),
+        f"{extra}.cuda.inline_ptx_lib": _alias("inline_ptx_lib", **dict.fromkeys(PACKED, _absent)),
+        f"{extra}.tlx.mxfp8_utils": mock.MagicMock(name="mxfp8_utils"),
+    }
+    spec = importlib.util.spec_from_file_location(name.replace("-", "_").removesuffix(".py"), place / name)
+    module = importlib.util.module_from_spec(spec)
+    host = {"driver": (triton.runtime, mock.MagicMock()), "Config": (triton, mock.MagicMock())}
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.dict(sys.modules, modules))
+        stack.enter_context(mock.patch.object(triton, "autotune", lambda *args, **kwargs: lambda kernel: kernel))
+        for attribute, (owner, stand_in) in host.items():
+            stack.enter_context(mock.patch.object(owner, attribute, stand_in))
+        spec.loader.exec_module(module)
+    return module
+
+
+#: helpers of the fork that are inline assembly
+PACKED = ("_fma_f32x2", "_mul_f32x2", "_add_f32x2", "_reduce_fadd2", "_sub_f32x2")
+
+
+def _absent(*args: Any) -> Any:
+    raise NotImplementedError
