@@ -18,7 +18,7 @@ from .findings import (
     WrongPhase,
 )
 from .report import SimulationError
-from .scheduler import Operation
+from .scheduler import Operation, Queue
 from .sites import Site, call_position, here
 from .storage import COLUMN_BYTES
 from .unwrap import integer, plain, truth
@@ -147,15 +147,18 @@ class BarrierOps:
             what += f": its wait on {waited.name} returned at once"
             self.cta.found(WrongPhase, what, other=site, barriers=(bar.describe(), waited.describe()))
 
-    def arrive_by_unit(self, bar: MBarrier, clock: Clock, proxied: Clock, event: tuple[int, int], site: Site) -> None:
-        """One arrival by an asynchronous unit at the end of its work, ``event``; publishes what its issuer knew."""
+    def arrive_by_unit(self, bar: MBarrier, queue: Queue, group: int, known: tuple[Clock, Clock], site: Site) -> None:
+        """One arrival when all up to ``group`` in ``queue`` is over; publishes that and what its issuer ``known``."""
         bar.pending -= 1
         if bar.pending < 0:
             what = f"{bar.count - bar.pending} arrivals on {bar.name} in one phase, {bar.count} are due"
             self.cta.findings.add(TooManyArrivals, what, site, bar.site, (), (bar.describe(),))
             bar.pending = 0
-        bar.gather({**clock, event[0]: event[1]}, proxied)
+        bar.gather({queue.lane: group}, {})
+        bar.gather(queue.phases, {})
+        bar.gather(*known)
         self.settle(bar)
+        queue.phases[bar.lane] = bar.phase
 
     def settle(self, bar: MBarrier) -> None:
         """Ends the barrier's phase if it is due and reports copies that the phase should have waited for."""

@@ -7,7 +7,9 @@ from typing import Any
 
 from .barriers import MBarrier, NamedBarrier
 from .clocks import Clock, join
-from .cta import Cta, Findings
+from .collected import Findings
+from .cta import Cta
+from .ending import report_deadlock, report_leftovers
 from .report import SimulationError
 from .scheduler import Agent, Scheduler
 
@@ -70,10 +72,13 @@ class Cluster:
         warps: int,
         programs: list[Index],
         claim: Callable[[], Index | None],
+        fences: str = "written",
     ) -> None:
         self.scheduler = scheduler
         self.findings = findings
         self.check = check
+        #: "written": proxy fences are where the kernel has them; "compiled": also where a compiler puts them
+        self.fences = fences
         self.warps = warps
         self.ctas = [Cta(self, rank, program) for rank, program in enumerate(programs)]
         self.barrier = ClusterBarrier(self.ctas)
@@ -91,11 +96,11 @@ class Cluster:
             cta.kernel = Agent("the kernel" + cta.suffix, self.warps, cta=cta)
         stuck = self.scheduler.run(*((cta.kernel, self._until_exit(cta, body)) for cta in self.ctas))
         if stuck:
-            self.ctas[0].report_deadlock(stuck)
+            report_deadlock(self, stuck)
             return
         for cta in self.ctas:
             self.findings.program = cta.program
-            cta.report_leftovers(cta.kernel)
+            report_leftovers(cta)
 
     @staticmethod
     def _until_exit(cta: Cta, body: Callable[[], Any]) -> Callable[[], Any]:

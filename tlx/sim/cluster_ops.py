@@ -81,13 +81,13 @@ class ClusterOps(DotOps):
         if two_ctas:
             leader = cta.rank & ~1
             targets = [cta.peer_barrier(bar, rank) for bar in targets for rank in (leader, leader + 1)]
-        clock, proxied, event = dict(agent.clock), dict(agent.proxied), (queue.lane, queue.issued)
+        known, group = (dict(agent.clock), dict(agent.proxied)), queue.issued
         for bar in targets:
-            cta.visit(bar.cta, *event)
+            cta.visit(bar.cta, queue.lane, group)
 
         def complete() -> None:
             for bar in targets:
-                self.arrive_by_unit(bar, clock, proxied, event, site)
+                self.arrive_by_unit(bar, queue, group, known, site)
 
         agent.tick()
-        cta.scheduler.start(Operation("tcgen05 commit", agent, site, complete, queue, queue.issued))
+        cta.scheduler.start(Operation("tcgen05 commit", agent, site, complete, queue, group))

@@ -1,4 +1,4 @@
-"""One simulated CTA: who runs, what is in shared memory, and what has been found."""
+"""One simulated CTA: who runs, what is in its memories, and how an access to them can be wrong."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .barriers import MBarrier, NamedBarrier
 from .clocks import Clock
 from .findings import (
-    Deadlock,
-    ExpectBytes,
     Finding,
-    LeftoverState,
     MissingFence,
     PeerExited,
     PhaseLag,
@@ -30,39 +27,6 @@ from .storage import CAPACITY, COLUMN_BYTES, COLUMNS, Budget
 
 if TYPE_CHECKING:
     from .cluster import Cluster
-
-#: enough to understand a kernel that is wrong everywhere
-MOST_FINDINGS = 50
-
-
-class Findings:
-    """All findings of a run; the same fault at the same lines counts once."""
-
-    def __init__(self, schedule: str) -> None:
-        self.schedule = schedule
-        self.program = (0, 0, 0)
-        self._found: dict[Any, Finding] = {}
-
-    def add(
-        self,
-        kind: type[Finding],
-        what: str,
-        site: Site,
-        other: Site | None = None,
-        agents: tuple[str, ...] = (),
-        barriers: tuple[str, ...] = (),
-    ) -> None:
-        """Records one."""
-        key = (kind.code, site, other)
-        if key not in self._found and len(self._found) < MOST_FINDINGS:
-            self._found[key] = kind(what, site, other, agents, barriers, self.program, self.schedule)
-
-    def __iter__(self) -> Any:
-        return iter(self._found.values())
-
-    def has(self, kind: type[Finding]) -> bool:
-        """Whether one of that kind was found."""
-        return any(isinstance(finding, kind) for finding in self._found.values())
 
 
 class Cta:
@@ -199,14 +163,16 @@ class Cta:
         agent, site = self.agent, here()
         if write:
             storage.mark_filled(view.runs)
-        elif not storage.is_filled(view.runs):
+        elif not storage.is_filled(view.runs) and not (view.in_tensor_memory and proxy is Proxy.GENERIC):
+            # A load from tensor memory may be for nothing: what it gets is poison, and shows if it is used.
             self._report_unfilled(view, kind, site)
         lane, time = end or (agent.lane, agent.time)
         self.visit(view.buffer.cta, lane, time)
         new = Access(
             write, proxy, lane, time, agent.lane, agent.time, kind, agent.name, site, view.label, view.buffer.ordinal
         )
-        for verdict, old in storage.shadow.access(view.runs, new, agent.clock, agent.proxied):
+        visible = agent.proxied if self.cluster.fences == "written" else agent.clock
+        for verdict, old in storage.shadow.access(view.runs, new, agent.clock, visible):
             self._report_conflict(verdict, old, new)
 
     def _report_unfilled(self, view: View, kind: str, site: Site) -> None:
@@ -259,67 +225,6 @@ class Cta:
         """
         agent = self.agent
         return agent.free_waits.get(old.lane if old.write else agent.last_wait)
-
-    # the end ---------------------------------------------------------------------------------------------------------
-
-    def report_deadlock(self, stuck: list[Agent]) -> None:
-        """Says who waits for what, and what is wrong with the barriers they wait for."""
-        states = tuple(self.cluster.describe_barriers())
-        for cta in self.cluster.ctas:
-            self.findings.program = cta.program
-            cta._diagnose_bytes()
-        self.findings.program = stuck[0].cta.program
-        lines = tuple(
-            f"{agent.name} waits for {agent.waiting.reason} (line {agent.waiting.site.line})"
-            for agent in stuck
-            if agent.waiting is not None
-        )
-        # The code outside tasks only waits for its tasks; blame the others if there are any.
-        blamed = [agent for agent in stuck if agent.waiting is not None and not agent.waiting.reason.endswith("tasks")]
-        first = (blamed or stuck)[0].waiting
-        second = blamed[1].waiting if len(blamed) > 1 else None
-        assert first is not None
-        self.findings.add(
-            Deadlock,
-            f"{len(blamed or stuck)} of {len(self.scheduler.agents)} agents wait for something that cannot happen",
-            first.site,
-            second.site if second is not None else None,
-            lines,
-            states,
-        )
-
-    def _diagnose_bytes(self) -> None:
-        for bar in self.mbarriers:
-            if bar.outstanding > 0 and not bar.copies:
-                self._bytes(bar, f"{bar.outstanding} more bytes are expected than copied", bar.last_expect or bar.site)
-            elif bar.outstanding < 0:
-                what = f"{-bar.outstanding} bytes were copied that were not expected"
-                self._bytes(bar, what, bar.last_expect or bar.last_copy or bar.site)
-
-    def _bytes(self, bar: MBarrier, what: str, site: Site) -> None:
-        self.findings.add(ExpectBytes, f"{bar.name}: {what}", site, None, (), (bar.describe(),))
-
-    def report_leftovers(self, kernel: Agent) -> None:
-        """Looks for unfinished business after the last task has ended."""
-        self._diagnose_bytes()
-        for bar in self.mbarriers:
-            if bar.pending != bar.count and bar.outstanding == 0:
-                what = f"{bar.name} ends with {bar.count - bar.pending} of {bar.count} arrivals of a phase"
-                self.findings.add(LeftoverState, what, bar.site, None, (), (bar.describe(),))
-            elif bar.last_expect is not None and kernel.clock.get(bar.lane, 0) < bar.phase:
-                what = f"{bar.name}: nobody waits for the copies of its last phase"
-                self.findings.add(LeftoverState, what, bar.last_expect, bar.site, (), (bar.describe(),))
-        for agent in [agent for agent in self.scheduler.agents if agent.cta is self]:
-            agent.products.retired = kernel.clock.get(agent.products.lane, 0)
-            for queue, name in (
-                (agent.dots, "dots"),
-                (agent.stores, "bulk stores"),
-                (agent.copies, "copies"),
-                (agent.products, "tcgen05 operations"),
-            ):
-                if queue.retired < queue.working:
-                    what = f"{agent.name} ends with {queue.working - queue.retired} {name} it has not waited for"
-                    self.findings.add(LeftoverState, what, queue.last_site, None, (agent.name,))
 
     def report_overrun(self, bar: MBarrier, target: int, parity: int, site: Site) -> None:
         """Reports a waiter whose barrier may already be past the phase after the one it wants."""

@@ -1,4 +1,4 @@
-"""Global memory as a kernel sees it: the tensors of the launch, and nothing else.
+"""Global memory as a kernel sees it: the tensors of the launch, those that pointers in them lead to, nothing else.
 
 Every access is checked against their address ranges; what falls outside is a finding, reads zero and writes nothing.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .dtypes import FLOAT64, numpy_dtype
-from .tensors import Allocation
+from .tensors import Allocation, allocation_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,12 @@ class GlobalMemory:
         index = bisect_right(self.starts, address) - 1
         if index >= 0 and address < self.allocations[index].stop:
             return self.allocations[index]
-        return None
+        other = allocation_at(address)
+        if other is not None:  # a tensor that the launch was not given, but a pointer to it
+            other.lifted.clear()
+            self.allocations = sorted([*self.allocations, other], key=lambda a: a.start)
+            self.starts = [a.start for a in self.allocations]
+        return other
 
     def _elements(self, allocation: Allocation, dtype: np.dtype, floating: bool) -> np.ndarray:
         return allocation.lift(dtype) if self.lift and floating else allocation.elements(dtype)
@@ -84,6 +89,8 @@ class GlobalMemory:
     def _gather_scattered(self, positions: np.ndarray, wanted: np.ndarray, dtype: Any, what: str) -> list[Any]:
         itemsize = numpy_dtype(dtype).itemsize
         parts = []
+        for address in np.unique(wanted).tolist():
+            self.find(address)
         left: np.ndarray = np.ones(wanted.size, bool)
         for allocation in self.allocations:
             inside = (wanted >= np.uint64(allocation.start)) & (

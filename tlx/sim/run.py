@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice, product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import triton.language as tl
@@ -15,7 +15,7 @@ from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from .cluster import Cluster, clusters
-from .cta import Findings
+from .collected import Findings
 from .dtypes import triton_dtype
 from .findings import GlobalOutOfBounds
 from .interpreter import INTERPRETER, SEMANTIC, Program
@@ -73,6 +73,7 @@ def run(
     order: Callable[[list[tuple[int, int, int]]], list[tuple[int, int, int]]] | None = None,
     lift: bool = False,
     tf32: bool = True,
+    fences: Literal["written", "compiled"] = "written",
     max_steps: int = 10_000_000,
 ) -> Report:
     """Simulates a launch, one CTA (or cluster of ``ctas_per_cga``) after the other, and reports what is wrong with it.
@@ -95,6 +96,8 @@ def run(
         lift: compute with float64 wherever the kernel has a float type, rounding nowhere; outputs go to
             ``SimTensor.lifted``. Casts to integers and fp8 and bit casts stay, and are listed in ``Report.unlifted``.
         tf32: round fp32 operands of dots to tf32 where the kernel allows it, as the GPU does.
+        fences: whether to count only the proxy fences that the kernel has ("written"), or also those that compilers add
+            before TMA and the tensor core read what ordinary stores wrote ("compiled", as Meta's and ours do).
         max_steps: scheduling points after which a CTA is given up as endless.
 
     Raises:
@@ -108,7 +111,7 @@ def run(
     bound = inspect.signature(jit.fn).bind(*args, **named)
     bound.apply_defaults()
     launch = _Launch(
-        jit, dict(bound.arguments), options, picker(schedule), _replay(schedule), check, lift, tf32, max_steps
+        jit, dict(bound.arguments), options, picker(schedule), _replay(schedule), check, lift, tf32, fences, max_steps
     )
     extents = grid(bound.arguments) if callable(grid) else grid
     return launch.run(_programs([int(extent) for extent in extents], order, max_ctas))
@@ -144,6 +147,7 @@ class _Launch:
         check: bool,
         lift: bool,
         tf32: bool,
+        fences: str,
         max_steps: int,
     ) -> None:
         if options.get("num_ctas", 1) != 1:
@@ -159,6 +163,7 @@ class _Launch:
         self.check = check
         self.lift = lift
         self.tf32 = tf32
+        self.fences = fences
         self.max_steps = max_steps
         self.findings = Findings(replay)
         self.allocations: dict[int, Allocation] = {}
@@ -194,7 +199,7 @@ class _Launch:
 
     def _run_cluster(self, program: Program, values: dict[str, Any], indices: list[tuple[int, int, int]]) -> None:
         scheduler = Scheduler(self.picker, self.max_steps, self._enter)
-        cluster = Cluster(scheduler, self.findings, self.check, self.warps, indices, self._claim)
+        cluster = Cluster(scheduler, self.findings, self.check, self.warps, indices, self._claim, self.fences)
         try:
             cluster.run(lambda: program.run(**values))
         except Halt:

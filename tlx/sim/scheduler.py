@@ -18,7 +18,7 @@ from .sites import NOWHERE, Site, here
 class Queue:
     """Asynchronous operations of one task that are waited for in the order in which they were issued."""
 
-    __slots__ = ("in_order", "issued", "lane", "last_site", "operations", "retired", "working")
+    __slots__ = ("in_order", "issued", "lane", "last_site", "operations", "phases", "retired", "working")
 
     def __init__(self, in_order: bool) -> None:
         self.lane = new_lane()
@@ -30,6 +30,8 @@ class Queue:
         #: the last group that moves anything: copies may be masked away entirely
         self.working = 0
         self.last_site = NOWHERE
+        #: phases of barriers that were over when its last arrival came; whoever sees a later one knows
+        self.phases: Clock = {}
         #: not completed yet, oldest first
         self.operations: list[Operation] = []
 

@@ -37,11 +37,11 @@ def gemm_ws(
         descriptor(c, [rows, 16] if subtile else [rows, 32]),
         m, n, k,
     )  # fmt: skip
-    constants = dict(
-        BM=32, BN=32, BK=16, GROUP_SIZE_M=group, NUM_STAGES=stages, NUM_MMA_WARPS=8, NUM_MMA_GROUPS=2,
-        EPILOGUE_SUBTILE=subtile, NUM_CTAS=ctas, NUM_SMS=programs, USE_WARP_BARRIER=warp,
-        A_ROW_MAJOR=a_rows, B_ROW_MAJOR=b_rows, num_warps=4, ctas_per_cga=(ctas, 1, 1),
-    )  # fmt: skip
+    constants = {
+        "BM": 32, "BN": 32, "BK": 16, "GROUP_SIZE_M": group, "NUM_STAGES": stages, "NUM_MMA_WARPS": 8,
+        "NUM_MMA_GROUPS": 2, "EPILOGUE_SUBTILE": subtile, "NUM_CTAS": ctas, "NUM_SMS": programs, "USE_WARP_BARRIER": warp,
+        "A_ROW_MAJOR": a_rows, "B_ROW_MAJOR": b_rows, "num_warps": 4, "ctas_per_cga": (ctas, 1, 1),
+    }  # fmt: skip
     kernel = load("hopper_gemm_ws.py").matmul_kernel_tlx_ws
     report = tlx.sim.run(kernel, (min(programs, cdiv(m, 32) * cdiv(n, 32)),), args, constants, schedule=schedule)
     return report, c, wanted
@@ -94,7 +94,7 @@ def test_skinny(schedule, split):
     m, n, k = 40, 48, 16 * 8
     a, b, wanted = operands(m, n, k)
     c = np.full((split, m, n), np.nan, np.float16)
-    constants = dict(SPLIT_K=split, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, GROUP_SIZE_M=4, NUM_STAGES=3)
+    constants = {"SPLIT_K": split, "BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16, "GROUP_SIZE_M": 4, "NUM_STAGES": 3}
     strides = (a.strides[0] // 2, 1, b.strides[0] // 2, 1, m * n, n, 1)
     report = tlx.sim.run(
         load("hopper_gemm_ws.py")._skinny_matmul_kernel, (cdiv(m, 16) * cdiv(n, 16), split),
@@ -109,7 +109,7 @@ def test_skinny_tma(schedule, split):
     m, n, k = 40, 48, 16 * 8
     a, b, wanted = operands(m, n, k)
     c = np.full((split, m, n), np.nan, np.float16)
-    constants = dict(SPLIT_K=split, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, GROUP_SIZE_M=4, NUM_STAGES=3)
+    constants = {"SPLIT_K": split, "BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16, "GROUP_SIZE_M": 4, "NUM_STAGES": 3}
     args = (descriptor(a, [16, 16]), descriptor(b, [16, 16]), c, m, n, k // split, m * n, n, 1, 0)
     kernel = load("hopper_gemm_ws.py")._skinny_tma_kernel
     report = tlx.sim.run(kernel, (cdiv(m, 16) * cdiv(n, 16), split), args, constants, schedule=schedule)
@@ -121,7 +121,14 @@ def test_pipelined(schedule):
     m, n, k = 40, 48, 75
     a, b, wanted = operands(m, n, k)
     c = np.full((m, n), np.nan, np.float16)
-    constants = dict(BLOCK_SIZE_M=16, BLOCK_SIZE_N=16, BLOCK_SIZE_K=16, GROUP_SIZE_M=2, NUM_STAGES=3, num_warps=8)
+    constants = {
+        "BLOCK_SIZE_M": 16,
+        "BLOCK_SIZE_N": 16,
+        "BLOCK_SIZE_K": 16,
+        "GROUP_SIZE_M": 2,
+        "NUM_STAGES": 3,
+        "num_warps": 8,
+    }
     args = (a, b, c, m, n, k, a.strides[0] // 2, 1, b.strides[0] // 2, 1, n, 1)
     kernel = load("hopper_gemm_pipelined.py").matmul_kernel_pipelined_hopper
     check(tlx.sim.run(kernel, (9,), args, constants, schedule=schedule), c, wanted)

@@ -40,6 +40,7 @@ needs_wheel = pytest.mark.skipif(
 def _torch() -> Any:
     torch = mock.MagicMock(name="torch")
     torch.autograd.Function = object
+    torch.cuda.get_device_capability.return_value = (10, 0)
     return torch
 
 
@@ -47,6 +48,10 @@ def _alias(name: str, **members: Any) -> ModuleType:
     module = ModuleType(name)
     vars(module).update(members)
     return module
+
+
+def _untuned(*args: Any, **kwargs: Any) -> Any:
+    return lambda kernel: kernel
 
 
 @functools.cache
@@ -64,10 +69,13 @@ def load(name: str) -> Any:
     }
     spec = importlib.util.spec_from_file_location(name.replace("-", "_").removesuffix(".py"), place / name)
     module = importlib.util.module_from_spec(spec)
-    host = {"driver": (triton.runtime, mock.MagicMock()), "Config": (triton, mock.MagicMock())}
+    host = {
+        "driver": (triton.runtime, mock.MagicMock()),
+        "Config": (triton, mock.MagicMock()),
+        "autotune": (triton, _untuned),
+    }
     with ExitStack() as stack:
         stack.enter_context(mock.patch.dict(sys.modules, modules))
-        stack.enter_context(mock.patch.object(triton, "autotune", lambda *args, **kwargs: lambda kernel: kernel))
         for attribute, (owner, stand_in) in host.items():
             stack.enter_context(mock.patch.object(owner, attribute, stand_in))
         spec.loader.exec_module(module)
