@@ -39,8 +39,9 @@ def gemm_ws(
     )  # fmt: skip
     constants = {
         "BM": 32, "BN": 32, "BK": 16, "GROUP_SIZE_M": group, "NUM_STAGES": stages, "NUM_MMA_WARPS": 8,
-        "NUM_MMA_GROUPS": 2, "EPILOGUE_SUBTILE": subtile, "NUM_CTAS": ctas, "NUM_SMS": programs, "USE_WARP_BARRIER": warp,
-        "A_ROW_MAJOR": a_rows, "B_ROW_MAJOR": b_rows, "num_warps": 4, "ctas_per_cga": (ctas, 1, 1),
+        "NUM_MMA_GROUPS": 2, "EPILOGUE_SUBTILE": subtile, "NUM_CTAS": ctas, "NUM_SMS": programs,
+        "USE_WARP_BARRIER": warp, "A_ROW_MAJOR": a_rows, "B_ROW_MAJOR": b_rows, "num_warps": 4,
+        "ctas_per_cga": (ctas, 1, 1),
     }  # fmt: skip
     kernel = load("hopper_gemm_ws.py").matmul_kernel_tlx_ws
     report = tlx.sim.run(kernel, (min(programs, cdiv(m, 32) * cdiv(n, 32)),), args, constants, schedule=schedule)
