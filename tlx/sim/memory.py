@@ -163,7 +163,11 @@ class GlobalMemory:
         elements = self._elements(allocation, kind, desc.dtype.is_floating())
         first = (desc.address - allocation.start) // kind.itemsize + start
         steps = tuple(stride * elements.itemsize for stride in desc.strides)
-        return np.lib.stride_tricks.as_strided(elements[first:], extents, steps), tuple(inside)
+        # Not as_strided: it loses the types of ml_dtypes.
+        box: np.ndarray = np.ndarray(
+            extents, elements.dtype, elements.view(np.uint8).data, first * elements.itemsize, steps
+        )
+        return box, tuple(inside)
 
     def load_box(self, desc: Descriptor, offsets: tuple[int, ...]) -> np.ndarray:
         """A whole box; what lies outside the tensor is 0, or NaN if the descriptor says so."""

@@ -1,0 +1,232 @@
+"""Blackwell: products into tensor memory, copies, commits, two CTAs, scales and launch control, on every schedule."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+import triton.language as tl
+
+import tlx
+
+from .launch import SCHEDULES, descriptor, padded
+
+
+@tlx.jit
+def gemm(
+    a_desc, b_desc, c_desc, M, N, K,
+    STAGES: tl.constexpr, BUFFERS: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, DEPTH: tl.constexpr,
+    PROGRAMS: tl.constexpr, CTAS: tl.constexpr,
+):  # fmt: skip
+    """Persistent: one task loads, one multiplies, the default one stores; a pair of CTAs may share B."""
+    a = tlx.local_alloc((ROWS, DEPTH), tlx.dtype_of(a_desc), STAGES)
+    b = tlx.local_alloc((DEPTH, COLS // CTAS), tlx.dtype_of(b_desc), STAGES)
+    acc = tlx.local_alloc((ROWS, COLS), tl.float32, BUFFERS, tlx.storage_kind.tmem)
+    stage = tlx.local_alloc((ROWS, COLS), tl.float16, 1)
+    full = tlx.alloc_barriers(STAGES)
+    empty = tlx.alloc_barriers(STAGES)
+    done = tlx.alloc_barriers(BUFFERS)
+    free = tlx.alloc_barriers(BUFFERS)
+    pair = tlx.alloc_barriers(STAGES, arrive_count=CTAS)
+    tiles_m = tl.cdiv(M, ROWS)
+    tiles = tiles_m * tl.cdiv(N, COLS)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            turn = 0
+            for tile in range(tl.program_id(0), tiles, PROGRAMS):
+                slot, phase = tlx.get_bufidx_phase(turn, BUFFERS)
+                tlx.barrier_wait(done[slot], phase)
+                left = tlx.local_load(tlx.subslice(acc[slot], 0, COLS // 2))
+                right = tlx.local_load(tlx.local_slice(acc[slot], [0, COLS // 2], [ROWS, COLS // 2]))
+                tlx.barrier_arrive(free[slot])
+                tlx.async_descriptor_store_wait(0)
+                tlx.local_store(tlx.local_slice(stage[0], [0, 0], [ROWS, COLS // 2]), left.to(tl.float16))
+                tlx.local_store(tlx.local_slice(stage[0], [0, COLS // 2], [ROWS, COLS // 2]), right.to(tl.float16))
+                tlx.fence("async_shared")
+                tlx.async_descriptor_store(c_desc, stage[0], [tile % tiles_m * ROWS, tile // tiles_m * COLS])
+                turn += 1  # noqa: SIM113 - a kernel has no enumerate
+            tlx.async_descriptor_store_wait(0)
+        with tlx.async_task(num_warps=1):
+            rank = tlx.cluster_cta_rank()
+            step = 0
+            turn = 0
+            for _ in range(tl.program_id(0), tiles, PROGRAMS):
+                slot, phase = tlx.get_bufidx_phase(turn, BUFFERS)
+                tlx.barrier_wait(free[slot], phase ^ 1)
+                for k in range(tl.cdiv(K, DEPTH)):
+                    ring, ring_phase = tlx.get_bufidx_phase(step, STAGES)
+                    tlx.barrier_wait(full[ring], ring_phase)
+                    if CTAS == 2:
+                        tlx.barrier_arrive(pair[ring], remote_cta_rank=rank & ~1)
+                        tlx.barrier_wait(pair[ring], ring_phase, pred=rank % 2 == 0)
+                    tlx.async_dot(
+                        a[ring], b[ring], acc[slot], use_acc=k > 0, mBarriers=[empty[ring]], two_ctas=CTAS == 2
+                    )
+                    step += 1
+                tlx.tcgen05_commit(done[slot], two_ctas=CTAS == 2)
+                turn += 1  # noqa: SIM113
+        with tlx.async_task(num_warps=1):
+            rank = tlx.cluster_cta_rank()
+            step = 0
+            for tile in range(tl.program_id(0), tiles, PROGRAMS):
+                for k in range(tl.cdiv(K, DEPTH)):
+                    ring, ring_phase = tlx.get_bufidx_phase(step, STAGES)
+                    tlx.barrier_wait(empty[ring], ring_phase ^ 1)
+                    size: tl.constexpr = tlx.size_of(tlx.dtype_of(a_desc))
+                    tlx.barrier_expect_bytes(full[ring], (ROWS + COLS // CTAS) * DEPTH * size)
+                    column = tile // tiles_m * COLS + rank * (COLS // CTAS)
+                    tlx.async_descriptor_load(a_desc, a[ring], [tile % tiles_m * ROWS, k * DEPTH], full[ring])
+                    tlx.async_descriptor_load(b_desc, b[ring], [k * DEPTH, column], full[ring])
+                    step += 1
+
+
+def run_gemm(schedule, k, ctas, dtype):
+    rng = np.random.default_rng(0)
+    m, n = 64, 64
+    a, b = padded(rng, m, k, dtype), padded(rng, k, n, dtype)
+    c = np.full((m, n), np.nan, np.float16)
+    args = (descriptor(a, [16, 16]), descriptor(b, [16, 32 // ctas]), descriptor(c, [16, 32]), m, n, k)
+    sizes = {"STAGES": 3, "BUFFERS": 2, "ROWS": 16, "COLS": 32, "DEPTH": 16, "PROGRAMS": 2, "CTAS": ctas}
+    report = tlx.sim.run(gemm, (2,), args, {**sizes, "ctas_per_cga": (ctas, 1, 1)}, schedule=schedule)
+    report.raise_for_findings()
+    return c, a.astype(np.float32) @ b.astype(np.float32)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("ctas", [1, 2])
+@pytest.mark.parametrize("k", [16, 40, 16 * 7])
+def test_gemm(schedule, ctas, k):
+    c, wanted = run_gemm(schedule, k, ctas, np.float16)
+    np.testing.assert_allclose(c, wanted, rtol=2e-3, atol=8e-3)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+def test_gemm_of_other_types(dtype):
+    c, wanted = run_gemm(5, 48, 1, dtype)
+    np.testing.assert_allclose(c, wanted, rtol=2e-3, atol=8e-3)
+
+
+@tlx.jit
+def product_of_a_copy(x, out, SIZE: tl.constexpr):
+    """A goes through registers into tensor memory, the accumulator is set by a copy from shared memory."""
+    at = tl.arange(0, SIZE)[:, None] * SIZE + tl.arange(0, SIZE)[None, :]
+    left = tlx.local_alloc((SIZE, SIZE), tl.float16, 1, tlx.storage_kind.tmem)
+    right = tlx.local_alloc((SIZE, SIZE), tl.float16, 1)
+    start = tlx.local_alloc((SIZE, SIZE), tl.float32, 1)
+    acc = tlx.local_alloc((SIZE, SIZE), tl.float32, 1, tlx.storage_kind.tmem)
+    done = tlx.alloc_barriers(1)
+    tile = tl.load(x + at)
+    tlx.local_store(left[0], tile)
+    tlx.local_store(right[0], tile)
+    tlx.local_store(start[0], tile.to(tl.float32))
+    tlx.fence("async_shared")
+    tlx.tmem_copy(start[0], acc[0])
+    tlx.async_dot(left[0], tlx.local_trans(right[0]), acc[0], mBarriers=[done[0]])
+    tlx.barrier_wait(done[0], 0)
+    tl.store(out + at, tlx.local_load(acc[0]))
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_copies_and_products_are_in_order(schedule):
+    x = np.random.default_rng(0).standard_normal((16, 16)).astype(np.float16)
+    out = np.zeros((16, 16), np.float32)
+    tlx.sim.run(product_of_a_copy, (1,), (x, out, 16), schedule=schedule).raise_for_findings()
+    np.testing.assert_allclose(out, x.astype(np.float32) @ x.T.astype(np.float32) + x, rtol=1e-5)
+
+
+@tlx.jit
+def scaled(
+    a_desc, b_desc, a_scale, b_scale, out,
+    ROWS: tl.constexpr, DEPTH: tl.constexpr, FORM: tl.constexpr, PACKED: tl.constexpr,
+):  # fmt: skip
+    a = tlx.local_alloc((ROWS, DEPTH // PACKED), tlx.dtype_of(a_desc), 1)
+    b = tlx.local_alloc((ROWS, DEPTH // PACKED), tlx.dtype_of(b_desc), 1)
+    scales = tlx.local_alloc((ROWS, DEPTH // 32), tl.uint8, 2)
+    acc = tlx.local_alloc((ROWS, ROWS), tl.float32, 1, tlx.storage_kind.tmem)
+    full = tlx.alloc_barriers(1)
+    tlx.barrier_expect_bytes(full[0], 2 * ROWS * (DEPTH // PACKED))
+    tlx.async_descriptor_load(a_desc, a[0], [0, 0], full[0])
+    tlx.async_descriptor_load(b_desc, b[0], [0, 0], full[0])
+    at = tl.arange(0, ROWS)[:, None] * (DEPTH // 32) + tl.arange(0, DEPTH // 32)[None, :]
+    tlx.local_store(scales[0], tl.load(a_scale + at))
+    tlx.local_store(scales[1], tl.load(b_scale + at))
+    tlx.fence("async_shared")
+    tlx.barrier_wait(full[0], 0)
+    tlx.async_dot_scaled(a[0], tlx.local_trans(b[0]), acc[0], scales[0], FORM, scales[1], FORM, use_acc=False)
+    to = tl.arange(0, ROWS)[:, None] * ROWS + tl.arange(0, ROWS)[None, :]
+    tl.store(out + to, tlx.local_load(acc[0]))
+
+
+@pytest.mark.parametrize("form", ["e4m3", "e5m2", "e2m1"])
+def test_block_scales(form):
+    rng = np.random.default_rng(0)
+    rows, depth = 32, 128
+    kind = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "e2m1": ml_dtypes.float4_e2m1fn}[form]
+    values = [rng.standard_normal((rows, depth)).astype(kind) for _ in range(2)]
+    scales = [rng.integers(120, 134, (rows, depth // 32), np.uint8) for _ in range(2)]
+    stored, packed = values, 1
+    if form == "e2m1":
+        codes = [x.view(np.uint8) & 15 for x in values]
+        stored, packed = [np.ascontiguousarray(x[:, ::2] | x[:, 1::2] << 4) for x in codes], 2
+    out = np.zeros((rows, rows), np.float32)
+    args = (*(descriptor(x, [rows, depth // packed]) for x in stored), *scales, out, rows, depth, form, packed)
+    tlx.sim.run(scaled, (1,), args, schedule=3).raise_for_findings()
+    a, b = (
+        x.astype(np.float32) * np.repeat(2.0 ** (s.astype(np.float32) - 127), 32, axis=1)
+        for x, s in zip(values, scales, strict=True)
+    )
+    np.testing.assert_allclose(out, a @ b.T, rtol=1e-5, atol=1e-5)
+
+
+@tlx.jit
+def stolen(out, ROLES: tl.constexpr):
+    """Every tile is counted once by each role, whoever runs it."""
+    context = tlx.clc_create_context(num_consumers=ROLES)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tile = tl.program_id(0)
+            asked = 1
+            heard = 0
+            while tile != -1:
+                tlx.clc_producer(context, asked)
+                asked ^= 1
+                tl.atomic_add(out + tile, 1)
+                tile = tlx.clc_consumer(context, heard)
+                heard ^= 1
+        with tlx.async_task(num_warps=1, replicate=ROLES - 1):
+            tile = tl.program_id(0)
+            heard = 0
+            while tile != -1:
+                tl.atomic_add(out + tile, 1)
+                tile = tlx.clc_consumer(context, heard)
+                heard ^= 1
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_launch_control(schedule):
+    out = np.zeros(7, np.int32)
+    report = tlx.sim.run(stolen, (7,), (out, 3), schedule=schedule)
+    report.raise_for_findings()
+    np.testing.assert_array_equal(out, 3)
+
+
+@tlx.jit
+def wrong_shape(SIZE: tl.constexpr):
+    a = tlx.local_alloc((SIZE, SIZE), tl.float16, 1)
+    acc = tlx.local_alloc((SIZE, 2 * SIZE), tl.float32, 1, tlx.storage_kind.tmem)
+    tlx.async_dot(a[0], a[0], acc[0])
+
+
+def test_shapes_must_fit():
+    with pytest.raises(tlx.sim.SimulationError, match="do not multiply"):
+        tlx.sim.run(wrong_shape, (1,), (16,))
+
+
+@tlx.jit
+def hopper_with_barriers(SIZE: tl.constexpr):
+    a = tlx.local_alloc((SIZE, SIZE), tl.float16, 1)
+    bars = tlx.alloc_barriers(1)
+    tlx.async_dot(a[0], a[0], mBarriers=[bars[0]])
+
+
+def test_a_product_into_registers_takes_no_barriers():
+    with pytest.raises(tlx.sim.SimulationError, match="mBarriers has no effect"):
+        tlx.sim.run(hopper_with_barriers, (1,), (16,))
