@@ -269,8 +269,6 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
 
     def create_descriptor_load(self, desc: Descriptor, offsets: list[Value], *policy: Any) -> Value:
         box = self.memory.load_box(desc, tuple(int(offset.data.item()) for offset in offsets))
-        if desc.round_tf32 and not self.lift:
-            box = numerics.round_to_tf32(box)
         return value(box, desc.dtype)
 
     def create_descriptor_store(self, desc: Descriptor, val: Value, offsets: list[Value]) -> None:

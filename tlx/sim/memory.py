@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .dtypes import FLOAT64, numpy_dtype
+from .numerics import round_to_tf32
 from .tensors import Allocation, allocation_at
 
 
@@ -164,10 +165,10 @@ class GlobalMemory:
         first = (desc.address - allocation.start) // kind.itemsize + start
         steps = tuple(stride * elements.itemsize for stride in desc.strides)
         # Not as_strided: it loses the types of ml_dtypes.
-        box: np.ndarray = np.ndarray(
+        part: np.ndarray = np.ndarray(
             extents, elements.dtype, elements.view(np.uint8).data, first * elements.itemsize, steps
         )
-        return box, tuple(inside)
+        return part, tuple(inside)
 
     def load_box(self, desc: Descriptor, offsets: tuple[int, ...]) -> np.ndarray:
         """A whole box; what lies outside the tensor is 0, or NaN if the descriptor says so."""
@@ -176,7 +177,7 @@ class GlobalMemory:
         window = self._window(desc, offsets, "descriptor load")
         if window is not None:
             values, inside = window
-            box[inside] = values
+            box[inside] = round_to_tf32(values) if desc.round_tf32 and not self.lift else values
         return box
 
     def store_box(self, desc: Descriptor, offsets: tuple[int, ...], values: np.ndarray, combine: Any = None) -> None:

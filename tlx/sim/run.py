@@ -95,7 +95,7 @@ def run(
         order: a function that puts the program ids in another order; by default x is innermost.
         lift: compute with float64 wherever the kernel has a float type, rounding nowhere; outputs go to
             ``SimTensor.lifted``. Casts to integers and fp8 and bit casts stay, and are listed in ``Report.unlifted``.
-        tf32: round fp32 operands of dots to tf32 where the kernel allows it, as the GPU does.
+        tf32: cut fp32 operands of dots to tf32 where the kernel allows it, as the GPU does.
         fences: whether to count only the proxy fences that the kernel has ("written"), or also those that compilers add
             before TMA and the tensor core read what ordinary stores wrote ("compiled", as Meta's and ours do).
         max_steps: scheduling points after which a CTA is given up as endless.
