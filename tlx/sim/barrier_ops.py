@@ -175,14 +175,10 @@ class BarrierOps:
         bar.copies[copy] = bar.phase
         bar.last_copy = copy.site
 
-    def land_copy(self, bar: MBarrier, copy: Operation, nbytes: int, phases: Clock) -> None:
-        """Counts the bytes of a copy that has landed.
-
-        ``phases``: which phases its issuer knew to be over. That it has been issued shows that they are; it does not
-        show anything that its issuer wrote.
-        """
+    def land_copy(self, bar: MBarrier, copy: Operation, nbytes: int, known: Clock) -> None:
+        """Counts the bytes of a copy that has landed, which shows ``known``."""
         del bar.copies[copy]
-        bar.gather(phases, {})
+        bar.gather(known, {})
         bar.outstanding -= nbytes
         self.settle(bar)
 

@@ -69,21 +69,26 @@ class CopyOps(SharedOps):
     def _land_later(
         self, kind: str, view: View, bar: MBarrier, nbytes: int, read: Callable[[], np.ndarray], proxy: Proxy
     ) -> None:
-        """An asynchronous write into ``view`` whose bytes land on ``bar``."""
+        """An asynchronous write into ``view`` whose bytes land on ``bar``.
+
+        A store out of registers releases what its task knows. A bulk copy does not: that it was issued only shows
+        which phases were over.
+        """
         cta = self.cta
         cta.access(view, write=True, kind=kind, proxy=proxy, end=(bar.lane, bar.phase + 1))
         cta.visit(bar.cta, bar.lane, bar.phase + 1)
         view.place.poison(view.array)
-        # Within a CTA the same task expects the bytes, which publishes all it knows.
-        phases = {} if bar.cta is cta else cta.known_phases()
+        known = dict(cta.agent.clock) if proxy is Proxy.COPY else {} if bar.cta is cta else cta.known_phases()
 
         def complete() -> None:
             view.array[...] = read().reshape(view.array.shape)
-            self.land_copy(bar, operation, nbytes, phases)
+            self.land_copy(bar, operation, nbytes, known)
 
         operation = Operation(kind, cta.agent, here(), complete)
         self.bind_copy(bar, operation)
         cta.scheduler.start(operation)
+        if proxy is Proxy.COPY:
+            cta.agent.tick()
 
     def bulk_load(self, src: Any, result: Any, nbytes: Any, barrier: Any) -> None:
         """Starts a copy of consecutive bytes into a view of one dimension; they land on ``barrier``."""

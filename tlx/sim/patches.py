@@ -21,6 +21,7 @@ from triton.runtime import jit
 import tlx
 
 from . import constructors, language, reductions
+from .elementwise import map_elementwise
 from .interpreter import INTERPRETER, SEMANTIC, STAND_INS, bound, sim_range, static_range
 from .report import SimulationError
 from .scalars import operators
@@ -125,6 +126,7 @@ def _collect() -> list[tuple[Any, str, Any]]:
             (module, "range", sim_range),
             (module, "static_range", static_range),
             (module, "static_assert", _static_assert),
+            (module, "map_elementwise", map_elementwise),
             (module, "reduce", reductions.reduce),
             (module, "associative_scan", reductions.scan),
         ]

@@ -24,8 +24,11 @@ KERNELS = {
 }
 
 
-def attention(q, k, v, scale):
+def attention(q, k, v, scale, causal=False):
+    """The result, and the base-2 logarithm of each row's sum."""
     scores = scale * (q.astype(np.float32) @ k.astype(np.float32).T)
+    if causal:
+        scores = np.where(np.tri(len(scores), dtype=bool), scores, -np.inf)
     weights = np.exp(scores - scores.max(1, keepdims=True))
     total = weights.sum(1)
     return weights / total[:, None] @ v.astype(np.float32), np.log2(np.exp(scores).sum(1))

@@ -14,8 +14,11 @@ from unittest import mock
 
 import pytest
 import triton
+from triton.language.extra import libdevice
 
 import tlx
+
+from . import packed
 
 #: names the folder of a wheel, of an environment, or of the tutorials themselves
 VARIABLE = "FBTRITON"
@@ -54,6 +57,13 @@ def _untuned(*args: Any, **kwargs: Any) -> Any:
     return lambda kernel: kernel
 
 
+def _from_file(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @functools.cache
 def load(name: str) -> Any:
     """A tutorial as a module. Its host code cannot run; its kernels are what we are after."""
@@ -64,11 +74,12 @@ def load(name: str) -> Any:
         "torch": _torch(),
         f"{extra}.tlx": tlx,
         f"{extra}.tlx.warp_spec": _alias("warp_spec", get_bufidx_phase=tlx.get_bufidx_phase),
-        f"{extra}.cuda.inline_ptx_lib": _alias("inline_ptx_lib", **dict.fromkeys(PACKED, _absent)),
+        f"{extra}.cuda.inline_ptx_lib": _alias("inline_ptx_lib", **vars(packed)),
+        "torch._inductor.runtime.triton_compat": _alias("triton_compat", libdevice=libdevice),
+        "triton._internal_testing": mock.MagicMock(name="triton._internal_testing"),
+        f"{extra}.subtile_ops": _from_file("subtile_ops", place.parents[1] / "subtile_ops.py"),
         f"{extra}.tlx.mxfp8_utils": mock.MagicMock(name="mxfp8_utils"),
     }
-    spec = importlib.util.spec_from_file_location(name.replace("-", "_").removesuffix(".py"), place / name)
-    module = importlib.util.module_from_spec(spec)
     host = {
         "driver": (triton.runtime, mock.MagicMock()),
         "Config": (triton, mock.MagicMock()),
@@ -78,13 +89,4 @@ def load(name: str) -> Any:
         stack.enter_context(mock.patch.dict(sys.modules, modules))
         for attribute, (owner, stand_in) in host.items():
             stack.enter_context(mock.patch.object(owner, attribute, stand_in))
-        spec.loader.exec_module(module)
-    return module
-
-
-#: helpers of the fork that are inline assembly
-PACKED = ("_fma_f32x2", "_mul_f32x2", "_add_f32x2", "_reduce_fadd2", "_sub_f32x2")
-
-
-def _absent(*args: Any) -> Any:
-    raise NotImplementedError
+        return _from_file(name.replace("-", "_").removesuffix(".py"), place / name)
