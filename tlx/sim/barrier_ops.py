@@ -43,16 +43,16 @@ class BarrierOps:
     def charge(self, space: str, nbytes: int, position: object) -> None:
         """Counts memory against what a CTA has; in tensor memory the bytes of one lane."""
         budget = self.cta.budgets[space]
-        used = budget.charge(position, nbytes)
+        used = budget.charge(position, nbytes, here())
         if used <= budget.capacity:
             return
         if space == "shared":
             what = f"{used} bytes of shared memory are allocated, {used - budget.capacity} too many"
-            self.cta.found(SharedMemoryBudget, what)
+            self.cta.found(SharedMemoryBudget, what, other=budget.largest)
         else:
             columns, there = used // COLUMN_BYTES, budget.capacity // COLUMN_BYTES
             what = f"{columns} columns of tensor memory are allocated, {columns - there} too many"
-            self.cta.found(TensorMemoryBudget, what)
+            self.cta.found(TensorMemoryBudget, what, other=budget.largest)
 
     def barrier_at(self, bars: MBarrierArray, index: Any) -> MBarrier:
         """One barrier of an array."""
@@ -86,12 +86,13 @@ class BarrierOps:
         cta.scheduler.step()
         target = bar.target(agent, parity)
         agent.last_wait = bar.lane
+        agent.last_barrier = bar
         agent.free_waits.pop(bar.lane, None)
         if target < bar.known_over(agent):
             agent.free_waits[bar.lane] = (bar, site)
         if bar.phase > target + 1:
             cta.report_overrun(bar, target, parity, site)
-        cta.scheduler.wait(lambda: bar.passes(parity), f"{bar.name}, phase of parity {parity}", site)
+        cta.scheduler.wait(lambda: bar.passes(parity), f"{bar.name}, phase of parity {parity}", site, bar.site)
         if bar.phase > target + 1:
             cta.report_overrun(bar, target, parity, site)
         agent.learn(*bar.over)
@@ -124,7 +125,7 @@ class BarrierOps:
         cta, agent = self.cta, self.cta.agent
         if agent.clock.get(bar.lane, 0) < bar.phase:
             self._report_early_arrival(bar)
-        cta.visit(bar.cta, agent.lane, agent.time)
+        cta.visit(bar.cta, agent.lane, agent.time, bar.site)
         alone = bar.pending == count == bar.count and not bar.outstanding
         bar.pending -= count
         if bar.pending < 0:
@@ -189,10 +190,14 @@ class BarrierOps:
         cta = self.cta
         agent, site = cta.agent, here()
         if not 0 <= identity <= 15:
-            cta.stop(NamedBarrierCollision, f"named barrier {identity} does not exist: ids are 0 to 15")
+            cta.stop(
+                NamedBarrierCollision, f"named barrier {identity} does not exist: ids are 0 to 15", other=agent.site
+            )
         if identity < 2 + cta.partitions:
             owner = {0: "the default task", 1: "the worker loop"}.get(identity, f"partition {identity - 2}")
-            cta.found(NamedBarrierCollision, f"named barrier {identity} belongs to {owner} in compiled code")
+            cta.found(
+                NamedBarrierCollision, f"named barrier {identity} belongs to {owner} in compiled code", other=agent.site
+            )
         if threads % 32 or threads <= 0:
             cta.found(NamedBarrierMismatch, f"{threads} threads: the count must be a multiple of 32")
         bar = cta.named.setdefault(identity, NamedBarrier(identity))
@@ -205,6 +210,8 @@ class BarrierOps:
 
         flip = bar.take_part(agent, threads, site, complain)
         if mode == "sync":
-            cta.scheduler.wait(lambda: bar.flips >= flip, f"named barrier {identity} ({threads} threads)", site)
+            cta.scheduler.wait(
+                lambda: bar.flips >= flip, f"named barrier {identity} ({threads} threads)", site, agent.site
+            )
             known: tuple[Clock, Clock] = bar.over.get(flip, ({}, {}))
             agent.learn(*known)

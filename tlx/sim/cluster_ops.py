@@ -33,7 +33,7 @@ class ClusterOps(DotOps):
         agent, barrier, line = cta.agent, cta.cluster.barrier, site or here()
         cta.scheduler.step()
         flip = barrier.take_part(agent)
-        cta.scheduler.wait(lambda: barrier.flips >= flip, "the cluster barrier", line)
+        cta.scheduler.wait(lambda: barrier.flips >= flip, "the cluster barrier", line, agent.site)
         agent.learn(*barrier.over)
 
     def remote_view(self, bar: Any, rank: Any) -> Any:
@@ -83,7 +83,7 @@ class ClusterOps(DotOps):
             targets = [cta.peer_barrier(bar, rank) for bar in targets for rank in (leader, leader + 1)]
         known, group = (dict(agent.clock), dict(agent.proxied)), queue.issued
         for bar in targets:
-            cta.visit(bar.cta, queue.lane, group)
+            cta.visit(bar.cta, queue.lane, group, bar.site)
 
         def complete() -> None:
             for bar in targets:

@@ -76,7 +76,7 @@ class CopyOps(SharedOps):
         """
         cta = self.cta
         cta.access(view, write=True, kind=kind, proxy=proxy, end=(bar.lane, bar.phase + 1))
-        cta.visit(bar.cta, bar.lane, bar.phase + 1)
+        cta.visit(bar.cta, bar.lane, bar.phase + 1, bar.site)
         view.place.poison(view.array)
         known = dict(cta.agent.clock) if proxy is Proxy.COPY else {} if bar.cta is cta else cta.known_phases()
 

@@ -53,8 +53,8 @@ class Cta:
         self.partitions = 0
         self.in_region = False
         self.exited = False
-        #: what other CTAs have done here: lane → (time, line)
-        self.visits: dict[int, tuple[int, Site]] = {}
+        #: what other CTAs have done here: lane → (time, its line, the line that allocates what it reaches)
+        self.visits: dict[int, tuple[int, Site, Site]] = {}
 
     @property
     def suffix(self) -> str:
@@ -74,7 +74,10 @@ class Cta:
 
     def found(self, kind: type[Finding], what: str, **details: Any) -> None:
         """Records a finding at the line being run."""
-        details.setdefault("agents", (self.agent.name,))
+        agent = self.agent
+        details.setdefault("agents", (agent.name,))
+        if not details.get("barriers") and agent.last_barrier is not None:
+            details["barriers"] = (agent.last_barrier.describe(),)
         self.findings.add(kind, what, details.pop("site", None) or here(), **details)
 
     def stop(self, kind: type[Finding], what: str, **details: Any) -> None:
@@ -127,13 +130,13 @@ class Cta:
         lanes = (bar.lane for cta in self.cluster.ctas for bar in cta.mbarriers)
         return {lane: clock[lane] for lane in lanes if lane in clock}
 
-    def visit(self, peer: Cta, lane: int, time: int) -> None:
+    def visit(self, peer: Cta, lane: int, time: int, allocated: Site) -> None:
         """Notes an access to ``peer``, over at the event (lane, time): it must not exit before."""
         if peer is self:
             return
         if peer.exited:
-            self.found(PeerExited, f"an access to CTA {peer.rank} of the cluster, which has exited")
-        peer.visits[lane] = (time, here())
+            self.found(PeerExited, f"an access to CTA {peer.rank} of the cluster, which has exited", other=allocated)
+        peer.visits[lane] = (time, here(), allocated)
 
     def leave(self) -> None:
         """The kernel has ended here: all that others do to this CTA must be known to be over."""
@@ -141,9 +144,14 @@ class Cta:
         if not self.check:
             return
         clock = self.kernel.clock
-        for lane, (time, site) in self.visits.items():
+        for lane, (time, site, allocated) in self.visits.items():
             if clock.get(lane, 0) < time:
-                self.found(PeerExited, f"CTA {self.rank} may exit before another CTA's access to it is over", site=site)
+                self.found(
+                    PeerExited,
+                    f"CTA {self.rank} may exit before another CTA's access to it is over",
+                    site=site,
+                    other=allocated,
+                )
 
     # accesses to memory ----------------------------------------------------------------------------------------------
 
@@ -167,7 +175,7 @@ class Cta:
             # A load from tensor memory may be for nothing: what it gets is poison, and shows if it is used.
             self._report_unfilled(view, kind, site)
         lane, time = end or (agent.lane, agent.time)
-        self.visit(view.buffer.cta, lane, time)
+        self.visit(view.buffer.cta, lane, time, view.buffer.site)
         new = Access(
             write, proxy, lane, time, agent.lane, agent.time, kind, agent.name, site, view.label, view.buffer.ordinal
         )
@@ -185,12 +193,18 @@ class Cta:
                 site=site, other=waited, barriers=(bar.describe(),),
             )  # fmt: skip
         else:
-            self.found(ReadBeforeFill, f"{kind} of {view.label}, which nothing has written yet", site=site)
+            self.found(
+                ReadBeforeFill,
+                f"{kind} of {view.label}, which nothing has written yet",
+                site=site,
+                other=view.buffer.site,
+            )
 
     def _report_conflict(self, verdict: Verdict, old: Access, new: Access) -> None:
         agents = (str(old), str(new))
         kind: type[Finding]
-        barriers: tuple[str, ...] = ()
+        bars = (bar for cta in self.cluster.ctas for bar in cta.mbarriers if bar.lane == old.lane)
+        barriers = tuple(bar.describe() for bar in bars)
         other = old.site
         if verdict is Verdict.UNFENCED:
             kind = MissingFence
@@ -234,4 +248,4 @@ class Cta:
         if target < bar.known_over(self.agent):
             kind = WrongPhase
             what = f"the wait on {bar.name} for parity {parity} asks for a phase that was over before it could begin"
-        self.found(kind, what, site=site, other=bar.last_expect, barriers=(bar.describe(),))
+        self.found(kind, what, site=site, other=bar.last_expect or bar.site, barriers=(bar.describe(),))

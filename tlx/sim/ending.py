@@ -30,10 +30,11 @@ def report_deadlock(cluster: Cluster, stuck: list[Agent]) -> None:
     # The code outside tasks only waits for its tasks; blame the others if there are any.
     blamed = [agent for agent in stuck if agent.waiting is not None and not agent.waiting.reason.endswith("tasks")]
     first = (blamed or stuck)[0].waiting
-    second = blamed[1].waiting if len(blamed) > 1 else None
     assert first is not None
+    others = (agent.waiting.site for agent in blamed[1:] if agent.waiting is not None)
+    second = next((site for site in others if site != first.site), first.other)
     what = f"{len(blamed or stuck)} of {len(cluster.scheduler.agents)} agents wait for something that cannot happen"
-    findings.add(Deadlock, what, first.site, second.site if second is not None else None, lines, states)
+    findings.add(Deadlock, what, first.site, second, lines, states)
 
 
 def report_leftovers(cta: Cta) -> None:
@@ -51,14 +52,14 @@ def report_leftovers(cta: Cta) -> None:
         ):
             if queue.retired < queue.working:
                 what = f"{agent.name} ends with {queue.working - queue.retired} {name} it has not waited for"
-                cta.findings.add(LeftoverState, what, queue.last_site, None, (agent.name,))
+                cta.findings.add(LeftoverState, what, queue.last_site, agent.site, (agent.name,))
 
 
 def _report_barriers(cta: Cta) -> None:
     for bar in cta.mbarriers:
         if bar.pending != bar.count and bar.outstanding == 0:
             what = f"{bar.name} ends with {bar.count - bar.pending} of {bar.count} arrivals of a phase"
-            cta.findings.add(LeftoverState, what, bar.site, None, (), (bar.describe(),))
+            cta.findings.add(LeftoverState, what, bar.site, bar.last_expect, (), (bar.describe(),))
         elif bar.last_expect is not None and cta.kernel.clock.get(bar.lane, 0) < bar.phase:
             what = f"{bar.name}: nobody waits for the copies of its last phase"
             cta.findings.add(LeftoverState, what, bar.last_expect, bar.site, (), (bar.describe(),))
@@ -74,4 +75,6 @@ def _diagnose_bytes(cta: Cta) -> None:
 
 
 def _report_bytes(cta: Cta, bar: MBarrier, what: str, site: Site | None) -> None:
-    cta.findings.add(ExpectBytes, f"{bar.name}: {what}", site or bar.site, None, (), (bar.describe(),))
+    first = site or bar.site
+    other = next((x for x in (bar.last_copy, bar.last_expect, bar.site) if x is not None and x != first), None)
+    cta.findings.add(ExpectBytes, f"{bar.name}: {what}", first, other, (), (bar.describe(),))

@@ -72,6 +72,8 @@ class Wait:
     ready: Callable[[], bool]
     reason: str
     site: Site
+    #: another line that has to do with it
+    other: Site | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -96,8 +98,11 @@ class Agent:
     free_waits: dict[int, tuple[Any, Site]] = field(default_factory=dict)
     #: lane of a barrier → phases that it knows to be over because its own arrival alone ended them
     own_phases: dict[int, int] = field(default_factory=dict)
-    #: lane of the barrier it waited for last
+    #: lane of the barrier it waited for last, and that barrier
     last_wait: int = -1
+    last_barrier: Any = None
+    #: the line that starts it; None for the code outside tasks
+    site: Site | None = None
     waiting: Wait | None = None
     done: bool = False
     thread: Any = None
@@ -169,12 +174,12 @@ class Scheduler:
         if self.picker.interrupts(len(self.in_flight)):
             self.hub.switch()
 
-    def wait(self, ready: Callable[[], bool], reason: str, site: Site) -> None:
+    def wait(self, ready: Callable[[], bool], reason: str, site: Site, other: Site | None = None) -> None:
         """Blocks the current agent until ``ready()``."""
         agent = self.current
         assert agent is not None
         if not ready():
-            agent.waiting = Wait(ready, reason, site)
+            agent.waiting = Wait(ready, reason, site, other)
             self.hub.switch()
 
     def run(self, *starts: tuple[Agent, Callable[[], Any]]) -> list[Agent]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .shadow import Runs, Shadow
+from .sites import Site
 
 #: shared memory of one CTA, in bytes (227 KiB, Hopper and Blackwell alike)
 CAPACITY = 232448
@@ -113,10 +114,16 @@ class Budget:
     def __init__(self, capacity: int, granule: int) -> None:
         self.capacity = capacity
         self.granule = granule
-        self._sizes: dict[object, int] = {}
+        self._sizes: dict[object, tuple[int, Site]] = {}
 
-    def charge(self, position: object, size: int) -> int:
+    @property
+    def largest(self) -> Site:
+        """The line of the largest allocation."""
+        return max(self._sizes.values(), key=lambda entry: entry[0])[1]
+
+    def charge(self, position: object, size: int, site: Site) -> int:
         """Counts an allocation (the same one in a loop counts once) and returns what is in use."""
         rounded = -(-size // self.granule) * self.granule
-        self._sizes[position] = max(rounded, self._sizes.get(position, 0))
-        return sum(self._sizes.values())
+        before = self._sizes.get(position, (0, site))[0]
+        self._sizes[position] = (max(rounded, before), site)
+        return sum(size for size, _ in self._sizes.values())

@@ -103,7 +103,8 @@ class Region:
                 if task.spec.replicate > 1:
                     name += f", replica {replica}"
                 cta = self.ops.cta
-                agents.append((Agent(name + cta.suffix, task.spec.num_warps or cta.warps, replica, cta=cta), task.body))
+                warps = task.spec.num_warps or cta.warps
+                agents.append((Agent(name + cta.suffix, warps, replica, cta=cta, site=task.site), task.body))
         return agents
 
     def _check_captures(self, task: _Task) -> None:
@@ -127,7 +128,8 @@ class Region:
         total = sum(32 * warps * registers for warps, registers in asked) + own
         if total > REGISTERS:
             what = f"the tasks need {total} registers ({own} of them for the default task), an SM has {REGISTERS}"
-            self.ops.cta.found(RegisterBudget, what, site=self.site)
+            greedy = max(self.tasks, key=lambda task: (task.spec.num_warps or 0) * (task.spec.registers or 0))
+            self.ops.cta.found(RegisterBudget, what, site=self.site, other=greedy.site)
 
 
 class TaskOps(ClcOps):
