@@ -199,6 +199,7 @@ class _Launch:
 
     def _run_cluster(self, program: Program, values: dict[str, Any], indices: list[tuple[int, int, int]]) -> None:
         scheduler = Scheduler(self.picker, self.max_steps, self._enter)
+        SEMANTIC.builder.step = scheduler.step
         cluster = Cluster(scheduler, self.findings, self.check, self.warps, indices, self._claim, self.fences)
         try:
             cluster.run(lambda: program.run(**values))

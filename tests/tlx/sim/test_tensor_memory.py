@@ -142,6 +142,87 @@ def test_launch_control(schedule):
 
 
 @tlx.jit
+def stolen_by_pairs(out):
+    """Each CTA of a pair runs its own program of the cluster that the pair took over."""
+    context = tlx.clc_create_context(num_consumers=4)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tile = tl.program_id(0)
+            asked = 1
+            heard = 0
+            while tile != -1:
+                tlx.clc_producer(context, asked, multi_ctas=True)
+                asked ^= 1
+                tl.atomic_add(out + tile, 1)
+                tile = tlx.clc_consumer(context, heard, multi_ctas=True)
+                heard ^= 1
+        with tlx.async_task(num_warps=1):
+            tile = tl.program_id(0)
+            heard = 0
+            while tile != -1:
+                tl.atomic_add(out + tile, 1)
+                tile = tlx.clc_consumer(context, heard, multi_ctas=True)
+                heard ^= 1
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_launch_control_of_pairs(schedule):
+    out = np.zeros(10, np.int32)
+    options = {"ctas_per_cga": (2, 1, 1)}
+    tlx.sim.run(stolen_by_pairs, (10,), (out,), options, schedule=schedule).raise_for_findings()
+    np.testing.assert_array_equal(out, 2)
+
+
+@tlx.jit
+def counted_by_the_leader(a_desc, b_desc, out, SIZE: tl.constexpr, EXPECTED: tl.constexpr):
+    """The loads of both CTAs land on the barrier of the even one, which multiplies for both."""
+    a = tlx.local_alloc((SIZE, SIZE), tl.float16, 1)
+    b = tlx.local_alloc((SIZE, SIZE), tl.float16, 1)
+    acc = tlx.local_alloc((SIZE, 2 * SIZE), tl.float32, 1, tlx.storage_kind.tmem)
+    full = tlx.alloc_barriers(1)
+    done = tlx.alloc_barriers(1)
+    rank = tlx.cluster_cta_rank()
+    leads = rank % 2 == 0
+    tlx.barrier_expect_bytes(full[0], EXPECTED, pred=leads)
+    tlx.async_descriptor_load(a_desc, a[0], [rank * SIZE, 0], full[0], two_ctas=True)
+    tlx.async_descriptor_load(b_desc, b[0], [0, rank * SIZE], full[0], two_ctas=True)
+    tlx.barrier_wait(full[0], 0, pred=leads)
+    tlx.async_dot(a[0], b[0], acc[0], use_acc=False, mBarriers=[done[0]], two_ctas=True)
+    tlx.barrier_wait(done[0], 0)
+    rows = rank * SIZE + tl.arange(0, SIZE)[:, None]
+    tl.store(out + rows * 2 * SIZE + tl.arange(0, 2 * SIZE)[None, :], tlx.local_load(acc[0]))
+    tlx.cluster_barrier()
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("share", [1, 2])
+def test_loads_of_a_pair(schedule, share):
+    """The leader must expect the bytes of both; with its own only, it goes on too early."""
+    rng = np.random.default_rng(0)
+    a, b = padded(rng, 32, 16), padded(rng, 16, 32)
+    out = np.zeros((32, 32), np.float32)
+    args = (descriptor(a, [16, 16]), descriptor(b, [16, 16]), out, 16, share * 2 * 16 * 16 * 2)
+    report = tlx.sim.run(counted_by_the_leader, (2,), args, {"ctas_per_cga": (2, 1, 1)}, schedule=schedule)
+    if share == 1:
+        assert "expect-bytes" in report.codes
+    else:
+        report.raise_for_findings()
+        np.testing.assert_allclose(out, a.astype(np.float32) @ b.astype(np.float32), rtol=1e-5)
+
+
+@tlx.jit
+def spin(lock):
+    while tl.atomic_cas(lock, 0, 1) != 0:
+        pass
+
+
+def test_a_loop_around_an_atomic_ends():
+    lock = np.ones(1, np.int32)
+    with pytest.raises(tlx.sim.SimulationError, match="has not ended after 1000 steps"):
+        tlx.sim.run(spin, (1,), (lock,), max_steps=1000)
+
+
+@tlx.jit
 def wrong_shape(SIZE: tl.constexpr):
     a = tlx.local_alloc((SIZE, SIZE), tl.float16, 1)
     acc = tlx.local_alloc((SIZE, 2 * SIZE), tl.float32, 1, tlx.storage_kind.tmem)
