@@ -48,7 +48,10 @@ class MBarrier:
     def describe(self) -> str:
         """Its state in words."""
         arrived = self.count - self.pending
-        parts = [f"{self.name}: phase {self.phase} (parity {self.phase & 1}), {arrived} of {self.count} arrivals"]
+        where = self.cta.suffix if self.cta is not None else ""
+        parts = [
+            f"{self.name}{where}: phase {self.phase} (parity {self.phase & 1}), {arrived} of {self.count} arrivals"
+        ]
         if self.outstanding > 0:
             parts.append(f"{self.outstanding} bytes expected and not copied")
         elif self.outstanding < 0:

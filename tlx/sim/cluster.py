@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .barriers import MBarrier, NamedBarrier
 from .clocks import Clock, join
 from .collected import Findings
 from .cta import Cta
@@ -111,10 +110,12 @@ class Cluster:
         return run
 
     def describe_barriers(self) -> Iterator[str]:
-        """The state of every barrier of every CTA, for a report."""
+        """The state of every barrier of every CTA, for a report; those that somebody waits for come first."""
+        waiting = [agent.last_barrier for agent in self.scheduler.agents if agent.waiting is not None]
+        wanted = [bar for bar in dict.fromkeys(waiting) if bar is not None]
+        yield from (bar.describe() for bar in wanted)
         for cta in self.ctas:
-            bars: list[MBarrier | NamedBarrier] = [*cta.mbarriers, *cta.named.values()]
-            for bar in bars:
-                yield bar.describe() + cta.suffix
+            yield from (bar.describe() for bar in cta.mbarriers if bar not in wanted)
+            yield from (bar.describe() + cta.suffix for bar in cta.named.values())
         if self.size > 1:
             yield self.barrier.describe()

@@ -27,8 +27,8 @@ def report_deadlock(cluster: Cluster, stuck: list[Agent]) -> None:
         for agent in stuck
         if agent.waiting is not None
     )
-    # The code outside tasks only waits for its tasks; blame the others if there are any.
-    blamed = [agent for agent in stuck if agent.waiting is not None and not agent.waiting.reason.endswith("tasks")]
+    # The code outside tasks only waits for tasks, here or in a peer; blame these if there are any.
+    blamed = [agent for agent in stuck if agent.waiting is not None and agent.site is not None]
     first = (blamed or stuck)[0].waiting
     assert first is not None
     others = (agent.waiting.site for agent in blamed[1:] if agent.waiting is not None)
