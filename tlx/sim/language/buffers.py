@@ -98,3 +98,27 @@ def local_scatter(dst: Any, src: Any, indices: Any, axis: Any, token: Any = None
 def tmem_copy(src: Any, dst: Any, _semantic: Any = None) -> None:
     """Shared memory into tensor memory, asynchronously and in order with the task's products."""
     _semantic.tensor_copy(src, dst)
+
+
+@name
+def local_view(buf: Any, idx: Any, _semantic: Any = None) -> Any:
+    """Slot ``idx`` of a buffer or barrier array, or the leading dimension of a view."""
+    return _semantic.shared_view(buf, idx)
+
+
+@name
+def local_trans(buf: Any, dims: Any = (1, 0), _semantic: Any = None) -> Any:
+    """A view with its dimensions permuted."""
+    return _semantic.shared_trans(buf, [integer(dim) for dim in plain(dims)])
+
+
+@name
+def local_reshape(src: Any, shape: Any, _semantic: Any = None) -> Any:
+    """A view under another shape."""
+    return _semantic.shared_reshape(src, [integer(extent) for extent in plain(shape)])
+
+
+@name
+def local_store(dst: Any, src: Any, _semantic: Any = None) -> None:
+    """A tensor into a view of its shape and type."""
+    _semantic.registers_to_shared(dst, src)

@@ -43,7 +43,7 @@ def _alloc_clc_responses(num_responses: Any, _semantic: Any = None) -> Any:
 
 
 @name
-def _clc_issue(clc_response_addr: Any, barrier: Any, _semantic: Any = None) -> None:
+def _clc_issue(clc_response_addr: Any, barrier: Any, multi_ctas: bool = False, _semantic: Any = None) -> None:
     """Asks for a cluster that has not been launched."""
     _semantic.clc_issue(clc_response_addr, barrier)
 

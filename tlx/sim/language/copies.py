@@ -9,7 +9,7 @@ from tlx.types import async_token
 from ..copy_ops import REDUCTIONS
 from ..report import SimulationError
 from ..sites import here
-from ..unwrap import plain
+from ..unwrap import integer, plain
 from .register import name
 
 
@@ -85,3 +85,38 @@ def async_descriptor_prefetch_tensor(
 @name
 def prefetch(pointer: Any, level: str = "L2", mask: Any = None, tensormap: bool = False, _semantic: Any = None) -> None:
     """A hint to the caches, which are not simulated."""
+
+
+@name
+def async_load_commit_group(tokens: Any = (), _semantic: Any = None) -> async_token:
+    """Closes the group of element-wise copies."""
+    _semantic.copy_commit()
+    return async_token()
+
+
+@name
+def async_load_wait_group(pendings: Any, tokens: Any = (), _semantic: Any = None) -> async_token:
+    """Waits until at most ``pendings`` of the newest groups are under way."""
+    _semantic.copy_wait(integer(pendings))
+    return async_token()
+
+
+@name
+def async_descriptor_store_wait(pendings: Any, _semantic: Any = None) -> None:
+    """Waits until at most ``pendings`` bulk stores still read their source."""
+    _semantic.tma_store_wait(integer(pendings))
+
+
+@name
+def fence(scope: Any, _semantic: Any = None) -> None:
+    """Orders accesses; "async_shared" makes ordinary stores visible to TMA and the tensor core."""
+    where = plain(scope)
+    if where not in ("async_shared", "gpu", "sys"):
+        raise SimulationError(f'unknown fence scope {where!r}: use "async_shared", "gpu" or "sys"', here())
+    _semantic.memory_fence(where)
+
+
+@name
+def fence_async_shared(_semantic: Any = None) -> None:
+    """``fence("async_shared")``."""
+    _semantic.memory_fence("async_shared")

@@ -8,7 +8,7 @@ import triton.language as tl
 
 from ..report import SimulationError
 from ..sites import here
-from ..unwrap import plain
+from ..unwrap import integer, plain
 from .register import name
 
 #: element formats of scaled operands
@@ -75,3 +75,9 @@ def async_dot_scaled(
 def tcgen05_commit(mBarrier: Any, two_ctas: bool = False, _semantic: Any = None) -> None:
     """One arrival when all tcgen05 operations of this task so far have ended."""
     _semantic.tensor_commit(mBarrier, bool(plain(two_ctas)))
+
+
+@name
+def async_dot_wait(pendings: Any, inp: Any, _semantic: Any = None) -> Any:
+    """Waits until at most ``pendings`` of the newest products into registers are under way; returns ``inp``."""
+    return _semantic.wgmma_wait(integer(pendings), inp)

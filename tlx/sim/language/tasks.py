@@ -68,3 +68,9 @@ def async_task(
     if wanted is not None and (wanted % 8 or not 24 <= wanted <= 256):
         raise SimulationError(f"registers must be a multiple of 8 from 24 to 256, not {wanted}", here())
     return Task(bool(given), warps, wanted, copies, plain(warp_group_start_id))
+
+
+@name
+def async_task_replica_id(_semantic: Any = None) -> int:
+    """Which copy of its role the running task is."""
+    return _semantic.replica_id()  # type: ignore[no-any-return]

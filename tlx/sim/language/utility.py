@@ -88,3 +88,27 @@ def dump_layout(x: Any, _semantic: Any = None) -> None:
 @name
 def assert_same_layout(lhs: Any, rhs: Any, _semantic: Any = None) -> None:
     """There are no layouts here."""
+
+
+@name
+def thread_id(axis: Any, _semantic: Any = None) -> Any:
+    """0: one thread stands for all of its task."""
+    return _semantic.special_register(f"%tid.{'xyz'[plain(axis)]}", tl.int32)
+
+
+@name
+def clock64(_semantic: Any = None) -> Any:
+    """Scheduling steps so far."""
+    return _semantic.special_register("%clock64", tl.int64)
+
+
+@name
+def stoch_round(src: Any, dst_ty: Any, rand_bits: Any, _semantic: Any = None) -> Any:
+    """Refused: which of its bits the hardware adds is not documented."""
+    raise SimulationError("stoch_round is not simulated", here())
+
+
+@name
+def warp_redux(x: Any, op: Any, _semantic: Any = None) -> Any:
+    """Refused: what a warp owns of a block is the compiler's choice."""
+    raise SimulationError("warp_redux is not simulated: its result depends on the layout of its argument", here())
