@@ -7,7 +7,9 @@ report.raise_for_findings()
 from __future__ import annotations
 
 from .findings import KINDS, Finding
+from .observer import Observer
 from .patches import installed as session
+from .recording import Recording
 from .report import FindingsError, Report, SimulationError
 from .run import run
 from .schedules import Schedule, Seeded
@@ -18,6 +20,8 @@ __all__ = [
     "KINDS",
     "Finding",
     "FindingsError",
+    "Observer",
+    "Recording",
     "Report",
     "Schedule",
     "Seeded",

@@ -78,7 +78,9 @@ class BarrierOps:
             agent.free_waits[bar.lane] = (bar, site)
         if bar.phase > target + 1:
             cta.report_overrun(bar, target, parity, site)
-        cta.scheduler.wait(lambda: bar.passes(parity), f"{bar.name}, phase of parity {parity}", site)
+        cta.scheduler.wait(
+            lambda: bar.passes(parity), f"{bar.name}, phase of parity {parity}", site, ("phase", bar, target)
+        )
         if bar.phase > target + 1:
             cta.report_overrun(bar, target, parity, site)
         agent.learn(*bar.over)
@@ -107,11 +109,13 @@ class BarrierOps:
             self._report_early_arrival(bar)
         alone = bar.pending == count == bar.count and not bar.outstanding
         bar.pending -= count
-        if bar.pending < 0:
+        clean = bar.pending >= 0
+        if not clean:
             what = f"{bar.count - bar.pending} arrivals on {bar.name} in one phase, {bar.count} are due"
             cta.found(TooManyArrivals, what, other=bar.site, barriers=(bar.describe(),))
             bar.pending = 0
         bar.publish(agent)
+        self.contributed(bar, clean)
         self.settle(bar)
         if alone:
             agent.own_phases[bar.lane] = bar.phase
@@ -126,6 +130,12 @@ class BarrierOps:
             waited, site = useless
             what += f": its wait on {waited.name} returned at once"
             self.cta.found(WrongPhase, what, other=site, barriers=(bar.describe(), waited.describe()))
+
+    def contributed(self, bar: MBarrier, clean: bool = True) -> None:
+        """Tells the observer of an arrival, or of bytes that were announced or have landed."""
+        observer = self.cta.scheduler.observer
+        if observer is not None:
+            observer.contributed(bar, bar.phase, clean and bar.outstanding >= 0)
 
     def settle(self, bar: MBarrier) -> None:
         """Ends the barrier's phase if it is due and reports copies that the phase should have waited for."""
@@ -146,6 +156,7 @@ class BarrierOps:
         """Counts the bytes of a copy that has landed."""
         del bar.copies[copy]
         bar.outstanding -= nbytes
+        self.contributed(bar)
         self.settle(bar)
 
     # named barriers --------------------------------------------------------------------------------------------------
@@ -170,7 +181,10 @@ class BarrierOps:
             )
 
         flip = bar.take_part(agent, threads, site, complain)
+        if cta.scheduler.observer is not None:
+            cta.scheduler.observer.took_part(bar, flip)
         if mode == "sync":
-            cta.scheduler.wait(lambda: bar.flips >= flip, f"named barrier {identity} ({threads} threads)", site)
+            reason = f"named barrier {identity} ({threads} threads)"
+            cta.scheduler.wait(lambda: bar.flips >= flip, reason, site, ("flip", bar, flip))
             known: tuple[Clock, Clock] = bar.over.get(flip, ({}, {}))
             agent.learn(*known)

@@ -18,6 +18,7 @@ from .findings import (
     StorageAliasOverlap,
     WrongPhase,
 )
+from .observer import Observer
 from .scheduler import Agent, Halt, Scheduler
 from .shadow import Access, Proxy, Verdict
 from .shared import SharedMemory, View
@@ -30,8 +31,9 @@ MOST_FINDINGS = 50
 class Findings:
     """All findings of a run; the same fault at the same lines counts once."""
 
-    def __init__(self, schedule: str) -> None:
+    def __init__(self, schedule: str, observer: Observer | None = None) -> None:
         self.schedule = schedule
+        self.observer = observer
         self.program = (0, 0, 0)
         self._found: dict[Any, Finding] = {}
 
@@ -47,7 +49,10 @@ class Findings:
         """Records one."""
         key = (kind.code, site, other)
         if key not in self._found and len(self._found) < MOST_FINDINGS:
-            self._found[key] = kind(what, site, other, agents, barriers, self.program, self.schedule)
+            finding = kind(what, site, other, agents, barriers, self.program, self.schedule)
+            self._found[key] = finding
+            if self.observer is not None:
+                self.observer.found(finding)
 
     def __iter__(self) -> Any:
         return iter(self._found.values())
@@ -108,6 +113,9 @@ class Cta:
     ) -> None:
         """Charges an access by the current agent; ``end`` is the event that ends an asynchronous one."""
         storage = view.buffer.storage
+        observer = self.scheduler.observer
+        if observer is not None:
+            observer.accessed(storage, view.runs, write, view, kind, end is not None)
         if not self.check:
             return
         agent, site = self.agent, here()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .dtypes import FLOAT64, numpy_dtype
+from .observer import Observer
 from .tensors import Allocation
 
 
@@ -44,6 +45,8 @@ class GlobalMemory:
         self.lift = lift
         #: told about accesses outside every range
         self.complain = complain
+        #: told about the addresses that are used
+        self.observer: Observer | None = None
         for allocation in self.allocations:
             allocation.lifted.clear()
 
@@ -66,6 +69,8 @@ class GlobalMemory:
             return []
         wanted = flat if mask is None else flat[positions]
         first, last = int(wanted.min()), int(wanted.max())
+        if self.observer is not None:
+            self.observer.touched(first, last + itemsize, what != "load", positions.size * itemsize)
         allocation = self.find(first)
         if allocation is not None and last + itemsize <= allocation.stop:
             return [self._part(allocation, dtype, positions, wanted)]
@@ -153,6 +158,9 @@ class GlobalMemory:
         if allocation is None or desc.address + (last + 1) * kind.itemsize > allocation.stop:
             self.complain(f"{what} at offsets {list(offsets)}: the descriptor reaches past the end of its tensor")
             return None
+        if self.observer is not None:
+            low, high = desc.address + start * kind.itemsize, desc.address + (last + 1) * kind.itemsize
+            self.observer.touched(low, high, what.endswith("store"), desc.nbytes)
         elements = self._elements(allocation, kind, desc.dtype.is_floating())
         first = (desc.address - allocation.start) // kind.itemsize + start
         steps = tuple(stride * elements.itemsize for stride in desc.strides)

@@ -10,6 +10,7 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from .clocks import Clock, join, new_lane
+from .observer import Observer, Target
 from .report import SimulationError
 from .schedules import Picker
 from .sites import NOWHERE, Site, here
@@ -39,7 +40,7 @@ class Queue:
 class Operation:
     """Something a task has started and that completes by itself, when the scheduler says so."""
 
-    __slots__ = ("agent", "complete", "group", "kind", "queue", "site")
+    __slots__ = ("agent", "complete", "flop", "group", "kind", "queue", "site")
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Operation:
         complete: Callable[[], None],
         queue: Queue | None = None,
         group: int = 0,
+        flop: float = 0.0,
     ) -> None:
         self.kind = kind
         self.agent = agent
@@ -56,6 +58,8 @@ class Operation:
         self.complete = complete
         self.queue = queue
         self.group = group
+        #: floating-point operations, for the cost model
+        self.flop = flop
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.agent.name} (line {self.site.line})"
@@ -68,6 +72,8 @@ class Wait:
     ready: Callable[[], bool]
     reason: str
     site: Site
+    #: what it is for, as observers are told
+    on: Target = None
 
 
 @dataclass(slots=True, eq=False)
@@ -119,9 +125,10 @@ class Halt(Exception):
 class Scheduler:
     """Agents, what is in flight, and the loop."""
 
-    def __init__(self, picker: Picker, max_steps: int) -> None:
+    def __init__(self, picker: Picker, max_steps: int, observer: Observer | None = None) -> None:
         self.picker = picker
         self.max_steps = max_steps
+        self.observer = observer
         self.agents: list[Agent] = []
         self.in_flight: list[Operation] = []
         self.current: Agent | None = None
@@ -135,17 +142,23 @@ class Scheduler:
         def live() -> None:
             body()
             agent.done = True
+            if self.observer is not None:
+                self.observer.ended(agent)
 
         agent.thread = greenlet(live, parent=self.hub)
         # numpy keeps its error state in a context variable, and greenlets start with none.
         agent.thread.gr_context = copy_context()
         self.agents.append(agent)
+        if self.observer is not None:
+            self.observer.spawned(agent)
 
     def start(self, operation: Operation) -> None:
         """Puts an operation in flight."""
         self.in_flight.append(operation)
         if operation.queue is not None:
             operation.queue.operations.append(operation)
+        if self.observer is not None:
+            self.observer.started(operation)
 
     def step(self) -> None:
         """A point where another agent may go first.
@@ -159,13 +172,15 @@ class Scheduler:
         if self.picker.interrupts(len(self.in_flight)):
             self.hub.switch()
 
-    def wait(self, ready: Callable[[], bool], reason: str, site: Site) -> None:
-        """Blocks the current agent until ``ready()``."""
-        agent = self.current
+    def wait(self, ready: Callable[[], bool], reason: str, site: Site, on: Target = None) -> None:
+        """Blocks the current agent until ``ready()``; ``on`` tells observers what for."""
+        agent, observer = self.current, self.observer
         assert agent is not None
-        if not ready():
-            agent.waiting = Wait(ready, reason, site)
+        if not ready() or (observer is not None and observer.stops_at_waits):
+            agent.waiting = Wait(ready, reason, site, on)
             self.hub.switch()
+        if observer is not None:
+            observer.waited(agent, on, reason, site)
 
     def run(self, agent: Agent, body: Callable[[], Any]) -> list[Agent]:
         """Runs ``body`` as ``agent`` and all it spawns; returns the agents that could not finish."""
@@ -176,8 +191,13 @@ class Scheduler:
                 agents = [a for a in self.agents if not a.done and (a.waiting is None or a.waiting.ready())]
                 operations = [op for op in self.in_flight if self._can_complete(op)]
                 if not agents and not operations:
-                    return [a for a in self.agents if not a.done]
+                    stuck = [a for a in self.agents if not a.done]
+                    if stuck and self.observer is not None:
+                        self.observer.stuck(stuck)
+                    return stuck
                 chosen: Any = self.picker.pick(agents, operations, self.current)
+                if self.observer is not None:
+                    self.observer.chosen(chosen)
                 if isinstance(chosen, Operation):
                     self._finish(chosen)
                 else:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
+
+from .recording import Recording, Replay
 
 T = TypeVar("T")
 
@@ -74,21 +77,51 @@ class Seeded:
         return str(self.seed)
 
 
-Schedule = Literal["late", "eager"] | Seeded | int
+#: a string that is not a name is a recording: its JSON, or the file that holds it
+Schedule = Literal["late", "eager"] | Seeded | int | Recording | Path | str
+
+
+def parse(schedule: Any) -> Schedule:
+    """What a schedule given by a user stands for: text that is not a name becomes the recording it holds.
+
+    Raises:
+        ValueError: it is none of "late", "eager", ``Seeded(n)``, an integer, a ``Recording``, its JSON and a file of
+            it.
+        OSError: the file cannot be read.
+    """
+    if isinstance(schedule, str) and schedule.lstrip().startswith("{"):
+        return Recording.from_json(schedule)
+    if isinstance(schedule, Path) or (isinstance(schedule, str) and schedule.endswith(".json")):
+        return Recording.read(schedule)
+    if isinstance(schedule, str) and schedule.lstrip("-").isdigit():
+        return int(schedule)
+    known = schedule in ("late", "eager") or isinstance(schedule, (Seeded, Recording))
+    if known or (isinstance(schedule, int) and not isinstance(schedule, bool)):
+        return schedule  # type: ignore[no-any-return]
+    raise ValueError(
+        f'schedule must be "late", "eager", Seeded(n), an integer seed or a recording (its JSON or a file of it), '
+        f"not {schedule!r}"
+    )
 
 
 def picker(schedule: Schedule | Any) -> Picker:
     """A fresh picker for ``schedule``.
 
     Raises:
-        ValueError: it is none of "late", "eager", ``Seeded(n)`` and an integer.
+        ValueError, OSError: as ``parse``.
     """
-    if schedule == "late":
+    known = parse(schedule)
+    if known == "late":
         return Late()
-    if schedule == "eager":
+    if known == "eager":
         return Eager()
-    if isinstance(schedule, Seeded):
-        return Random(schedule.seed)
-    if isinstance(schedule, int) and not isinstance(schedule, bool):
-        return Random(schedule)
-    raise ValueError(f'schedule must be "late", "eager", Seeded(n) or an integer seed, not {schedule!r}')
+    if isinstance(known, Recording):
+        return Replay(known)
+    assert isinstance(known, (int, Seeded))
+    return Random(known.seed if isinstance(known, Seeded) else known)
+
+
+def replay_text(schedule: Schedule) -> str:
+    """The schedule as an argument of ``run``, for findings to name."""
+    known = parse(schedule)
+    return repr(known) if isinstance(known, str) else str(known)
