@@ -6,21 +6,24 @@ report.raise_for_findings()
 
 from __future__ import annotations
 
+from .explore import Exploration, explore
 from .findings import KINDS, Finding
 from .observer import Observer
 from .patches import installed as session
 from .recording import Recording
 from .report import FindingsError, Report, SimulationError
 from .run import run
-from .schedules import Schedule, Seeded
+from .schedules import Picker, Schedule, Seeded
 from .sites import Site
 from .tensors import SimTensor, tensor
 
 __all__ = [
     "KINDS",
+    "Exploration",
     "Finding",
     "FindingsError",
     "Observer",
+    "Picker",
     "Recording",
     "Report",
     "Schedule",
@@ -28,6 +31,7 @@ __all__ = [
     "SimTensor",
     "SimulationError",
     "Site",
+    "explore",
     "run",
     "session",
     "tensor",

@@ -34,6 +34,9 @@ class BarrierOps:
         label = site.target or f"barriers of line {site.line}"
         bars = [MBarrier(f"{label}[{i}]", count, site, per_thread) for i in range(num)]
         self.cta.mbarriers.extend(bars)
+        if self.cta.scheduler.observer is not None:
+            for bar in bars:
+                self.cta.scheduler.observer.allocated(bar)
         self.charge(8 * num)
         return MBarrierArray(bars, site, label)
 
@@ -151,6 +154,8 @@ class BarrierOps:
         """Notes that ``copy`` will land on ``bar``."""
         bar.copies[copy] = bar.phase
         bar.last_copy = copy.site
+        if self.cta.scheduler.observer is not None:
+            self.cta.scheduler.observer.bound(bar, bar.phase)
 
     def land_copy(self, bar: MBarrier, copy: Operation, nbytes: int) -> None:
         """Counts the bytes of a copy that has landed."""

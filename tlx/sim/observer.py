@@ -23,14 +23,14 @@ Target = tuple[str, Any, Any] | None
 class Observer:
     """Every method is called as things happen; these do nothing."""
 
-    #: whether a task gives way at every wait, even one that it need not wait at
-    stops_at_waits = False
-
     def program(self, index: tuple[int, int, int]) -> None:
         """A CTA starts."""
 
     def chosen(self, who: Agent | Operation) -> None:
         """A task goes on, up to its next scheduling point, or an operation completes."""
+
+    def allocated(self, thing: MBarrier | Storage) -> None:
+        """A barrier, or shared memory, is allocated."""
 
     def spawned(self, agent: Agent) -> None:
         """A task starts; the current one, if any, started it."""
@@ -49,6 +49,9 @@ class Observer:
 
     def contributed(self, bar: MBarrier, phase: int, clean: bool) -> None:
         """An arrival, announced bytes or landed bytes count for a phase; unclean if there are too many of them."""
+
+    def bound(self, bar: MBarrier, phase: int) -> None:
+        """A copy about to be started will land on a barrier."""
 
     def took_part(self, bar: NamedBarrier, flip: int) -> None:
         """The current task arrives at a named barrier."""

@@ -3,15 +3,18 @@
 The late schedule makes no choices: tasks run until they block, in order, and the oldest operation completes when none
 can run. Any other run is told by its departures from it: the scheduling points at which a task gave way, and the
 choices for which another than the first candidate was taken. Both are counted from the start of the launch.
+
+A *fine* recording stops at every scheduling point and before every wait, and prefers the task that was running; its
+departures are the switches from one runner to another that nothing forced.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from .schedules import Picker
@@ -24,12 +27,14 @@ _INLINE = 400
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Departures from the late schedule; an empty one is the late schedule."""
+    """Departures from the late schedule; an empty one is the late schedule, fine or not."""
 
     #: scheduling points at which the running task gave way, counted from 0, increasing
     interrupts: tuple[int, ...] = ()
     #: (which choice, candidate taken), candidates being the tasks that can run, then the operations that can complete
     picks: tuple[tuple[int, int], ...] = ()
+    #: whether every scheduling point and every wait is a choice; ``interrupts`` is empty then
+    fine: bool = False
     #: the file it was read from, if any
     file: str = ""
 
@@ -40,7 +45,8 @@ class Recording:
 
     def to_json(self) -> str:
         """As one line of JSON."""
-        return json.dumps({"interrupts": self.interrupts, "picks": self.picks}, separators=(",", ":"))
+        interrupts: Any = "all" if self.fine else self.interrupts
+        return json.dumps({"interrupts": interrupts, "picks": self.picks}, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str, file: str = "") -> Recording:
@@ -51,11 +57,12 @@ class Recording:
         """
         try:
             data = json.loads(text)
-            interrupts = tuple(int(point) for point in data["interrupts"])
+            fine = data["interrupts"] == "all"
+            interrupts = () if fine else tuple(int(point) for point in data["interrupts"])
             picks = tuple((int(choice), int(taken)) for choice, taken in data["picks"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{file or 'the text'} is not a recorded schedule: {error}") from None
-        return cls(interrupts, picks, file)
+        return cls(interrupts, picks, fine, file)
 
     @classmethod
     def read(cls, file: str | Path) -> Recording:
@@ -70,7 +77,7 @@ class Recording:
     def write(self, file: str | Path) -> Recording:
         """Writes it to a file and returns it as read from there."""
         Path(file).write_text(self.to_json() + "\n", encoding="utf-8")
-        return Recording(self.interrupts, self.picks, str(file))
+        return replace(self, file=str(file))
 
     def __str__(self) -> str:
         if self.file:
@@ -79,11 +86,19 @@ class Recording:
         return text if len(text) <= _INLINE else f"<a recording of {self.departures} departures>"
 
 
+def candidates(agents: Sequence[T], operations: Sequence[T], current: T | None, fine: bool) -> list[T]:
+    """What can go on, in the order in which a recording counts: the first is what the late schedule takes."""
+    if fine and current is not None and current in agents:
+        return [current, *(agent for agent in agents if agent is not current), *operations]
+    return [*agents, *operations]
+
+
 class Recorder:
     """Passes on the choices of another picker and notes the departures."""
 
     def __init__(self, picker: Picker) -> None:
         self.picker = picker
+        self.fine = picker.fine
         self.points = 0
         self.choices = 0
         self.interrupted: list[int] = []
@@ -92,7 +107,7 @@ class Recorder:
     def interrupts(self, in_flight: int) -> bool:
         """Whatever the other picker says."""
         gives_way = self.picker.interrupts(in_flight)
-        if gives_way:
+        if gives_way and not self.fine:
             self.interrupted.append(self.points)
         self.points += 1
         return gives_way
@@ -100,7 +115,7 @@ class Recorder:
     def pick(self, agents: Sequence[T], operations: Sequence[T], current: T | None) -> T:
         """Whatever the other picker takes."""
         taken = self.picker.pick(agents, operations, current)
-        index = agents.index(taken) if taken in agents else len(agents) + operations.index(taken)
+        index = candidates(agents, operations, current, self.fine).index(taken)
         if index:
             self.picked.append((self.choices, index))
         self.choices += 1
@@ -109,13 +124,14 @@ class Recorder:
     @property
     def recording(self) -> Recording:
         """What was noted so far."""
-        return Recording(tuple(self.interrupted), tuple(self.picked))
+        return Recording(tuple(self.interrupted), tuple(self.picked), self.fine)
 
 
 class Replay:
     """Makes the choices of a recording; past its end, those of the late schedule."""
 
     def __init__(self, recording: Recording) -> None:
+        self.fine = recording.fine
         self.interrupted = frozenset(recording.interrupts)
         self.picked = dict(recording.picks)
         self.points = 0
@@ -124,7 +140,7 @@ class Replay:
     def interrupts(self, in_flight: int) -> bool:
         """At the points noted."""
         self.points += 1
-        return self.points - 1 in self.interrupted
+        return self.fine or self.points - 1 in self.interrupted
 
     def pick(self, agents: Sequence[T], operations: Sequence[T], current: T | None) -> T:
         """The candidate noted.
@@ -134,8 +150,8 @@ class Replay:
         """
         index = self.picked.get(self.choices, 0)
         self.choices += 1
-        candidates = [*agents, *operations]
-        if index >= len(candidates):
-            what = f"the recorded schedule takes candidate {index} of {len(candidates)}: it is of another launch"
+        able = candidates(agents, operations, current, self.fine)
+        if index >= len(able):
+            what = f"the recorded schedule takes candidate {index} of {len(able)}: it is of another launch"
             raise IndexError(what)
-        return candidates[index]
+        return able[index]

@@ -90,7 +90,7 @@ def run(
             ``TensorDescriptor``s over any of these, numbers, None, tuples.
         kwargs: the rest by name, constexprs and ``num_warps`` among them.
         schedule: "late" (asynchronous work completes as late as possible), "eager", ``Seeded(n)`` or an integer seed,
-            or a recording: a ``Recording``, its JSON, or the ``.json`` file that holds it.
+            a recording (a ``Recording``, its JSON, or the ``.json`` file that holds it), or a ``Picker`` of your own.
         check: look for races and the like; without it only deadlocks, misuse of barriers and out-of-bounds accesses
             are.
         max_ctas: simulate only so many.

@@ -108,6 +108,11 @@ class Agent:
         """Its own time; everything it does now carries it."""
         return self.clock[self.lane]
 
+    @property
+    def queues(self) -> tuple[Queue, ...]:
+        """What it has in flight, kind by kind."""
+        return (self.dots, self.copies, self.stores)
+
     def tick(self) -> None:
         """Separates what it did so far from what it does next; called after publishing its clock."""
         self.clock[self.lane] += 1
@@ -176,7 +181,7 @@ class Scheduler:
         """Blocks the current agent until ``ready()``; ``on`` tells observers what for."""
         agent, observer = self.current, self.observer
         assert agent is not None
-        if not ready() or (observer is not None and observer.stops_at_waits):
+        if self.picker.fine or not ready():
             agent.waiting = Wait(ready, reason, site, on)
             self.hub.switch()
         if observer is not None:

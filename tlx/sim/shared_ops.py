@@ -44,6 +44,8 @@ class SharedOps(BarrierOps):
         if reuse is None:
             self.charge(buffer.nbytes)
             buffer.storage = Storage(buffer.nbytes)
+            if self.cta.scheduler.observer is not None:
+                self.cta.scheduler.observer.allocated(buffer.storage)
             return buffer
         if not isinstance(reuse, Buffer):
             raise SimulationError("reuse takes a whole buffer, as local_alloc returned it", here())
