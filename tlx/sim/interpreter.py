@@ -101,7 +101,7 @@ def with_semantic(builtin: Callable[..., Any]) -> Callable[..., Any]:
         kwargs["_semantic"] = SEMANTIC
         result = builtin(*args, **kwargs)
         if SEMANTIC.observer is not None:
-            SEMANTIC.observer.computed(name, result)
+            SEMANTIC.observer.computed(name, args, result)
         return result
 
     name = getattr(builtin, "__name__", "builtin")

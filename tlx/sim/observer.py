@@ -59,7 +59,7 @@ class Observer:
     def waited(self, agent: Agent, on: Target, reason: str, site: Site) -> None:
         """A wait of the current task is over."""
 
-    def computed(self, name: str, result: Any) -> None:
+    def computed(self, name: str, args: tuple[Any, ...], result: Any) -> None:
         """A builtin of Triton or TLX has returned a value to the current task."""
 
     def found(self, finding: Finding) -> None:
