@@ -6,6 +6,8 @@ report.raise_for_findings()
 
 from __future__ import annotations
 
+from .costs import CHIPS, Chip
+from .draw import draw, write_picture
 from .explore import Exploration, explore
 from .findings import KINDS, Finding
 from .observer import Observer
@@ -16,9 +18,13 @@ from .run import run
 from .schedules import Picker, Schedule, Seeded
 from .sites import Site
 from .tensors import SimTensor, tensor
+from .timeline import Timeline, timeline
+from .trace import Trace, Tracer
 
 __all__ = [
+    "CHIPS",
     "KINDS",
+    "Chip",
     "Exploration",
     "Finding",
     "FindingsError",
@@ -31,8 +37,14 @@ __all__ = [
     "SimTensor",
     "SimulationError",
     "Site",
+    "Timeline",
+    "Trace",
+    "Tracer",
+    "draw",
     "explore",
     "run",
     "session",
     "tensor",
+    "timeline",
+    "write_picture",
 ]

@@ -10,7 +10,7 @@ import heapq
 from dataclasses import dataclass
 
 from .costs import Chip
-from .trace import Act, Mark, Trace
+from .trace import Mark, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Share:
     busy: float
     #: a task at waits; 0 for a unit
     stalled: float
-    #: stalled for copies, for dots, and for other tasks
+    #: what it is stalled for, see ``reason_of``
     reasons: tuple[tuple[str, float], ...] = ()
 
 
@@ -62,7 +62,7 @@ class Timeline:
         """How the tensor cores stand still between the first and the last asynchronous dot.
 
         Returns:
-            The share of that time, and the parts of it during which the task that issues the next dot waits for copies
+            The share of that time, and the parts of it during which the task that issues the next dot waits for loads
             or for other tasks, or is busy itself; None without asynchronous dots.
         """
         acts = self.trace.acts
@@ -82,7 +82,7 @@ class Timeline:
                 act = acts[bar.act]
                 shared = min(bar.end, gap[1]) - max(bar.begin, gap[0])
                 if act.lane == acts[dot.act].owner and shared > 0:
-                    reason = _reason(self.trace, act, bar) if act.kind in ("wait", "stuck") else "own work"
+                    reason = reason_of(self.trace, bar) if act.kind in ("wait", "stuck") else "own work"
                     parts[reason] = parts.get(reason, 0.0) + shared
         return total / span, tuple(sorted(((name, time / span) for name, time in parts.items()), key=lambda p: -p[1]))
 
@@ -95,11 +95,11 @@ class Timeline:
             return "There are no asynchronous dots in this CTA."
         share, parts = idle
         busy = f"From the first dot to the last the tensor cores are busy {1 - share:.0%} of the time"
-        copies = dict(parts).get("copies", 0.0)
-        hides = "the loads hide behind the dots" if copies < 0.03 else "the loads do not hide behind the dots"
+        loads = dict(parts).get("loads", 0.0)
+        hides = "the loads hide behind the dots" if loads < 0.03 else "the loads do not hide behind the dots"
         if share < 0.03:
             return f"{busy}: {hides}."
-        words = {"copies": "waiting for copies", "own work": "with arithmetic of its own"}
+        words = {"own work": "with arithmetic of its own"}
         named = [f"{part:.0%} {words.get(name, f'waiting for {name}')}" for name, part in parts if part >= 0.005]
         return f"{busy}: {hides}. While they stand still, the task that feeds them next spends {', '.join(named)}."
 
@@ -151,6 +151,8 @@ def timeline(trace: Trace, chip: Chip, from_device: bool = False) -> Timeline:
             if not missing[follower]:
                 heapq.heappush(heap, (ready[follower], follower))
     last = max(ends, default=0.0)
+    if any(act.kind == "stuck" for act in acts):
+        last = 1.15 * last + 100.0  # room to show that they never go on
     bars = []
     for index, act in enumerate(acts):
         end = last if act.kind == "stuck" else ends[index]
@@ -170,7 +172,7 @@ def _share(trace: Trace, bars: list[Bar], lane: int, whole: float) -> Share:
             continue
         if act.kind in ("wait", "stuck"):
             stalled += bar.length
-            reason = _reason(trace, act, bar)
+            reason = reason_of(trace, bar)
             reasons[reason] = reasons.get(reason, 0.0) + bar.length
         else:
             busy += bar.length
@@ -179,12 +181,15 @@ def _share(trace: Trace, bars: list[Bar], lane: int, whole: float) -> Share:
     return Share(busy / whole, stalled / whole, tuple(parts))
 
 
-def _reason(trace: Trace, act: Act, bar: Bar) -> str:
-    if act.kind == "stuck":
+def reason_of(trace: Trace, bar: Bar) -> str:
+    """What a wait is put down to: "loads", "stores", "dots", "other tasks", or "ever" if nothing ends it."""
+    if trace.acts[bar.act].kind == "stuck":
         return "ever"
     if bar.after is None:
         return "other tasks"
     cause = trace.acts[bar.after]
     if cause.owner is None:
         return "other tasks"
-    return "dots" if cause.work.flop else "copies"
+    if cause.kind == "TMA store":
+        return "stores"
+    return "dots" if cause.work.flop else "loads"
