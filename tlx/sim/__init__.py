@@ -10,6 +10,7 @@ from .costs import CHIPS, Chip
 from .draw import draw, write_picture
 from .explore import Exploration, explore
 from .findings import KINDS, Finding
+from .minimize import minimize
 from .observer import Observer
 from .patches import installed as session
 from .recording import Recording
@@ -42,6 +43,7 @@ __all__ = [
     "Tracer",
     "draw",
     "explore",
+    "minimize",
     "run",
     "session",
     "tensor",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .recording import Recording
+from .report import SimulationError
 
 #: one departure: at a scheduling point, or in a choice
 Departure = tuple[str, int, int]
@@ -41,7 +42,7 @@ def minimize(recording: Recording, shows: Callable[[Recording], bool], most: int
             runs += 1
             try:
                 still = shows(_recording(recording, shorter))
-            except IndexError:  # a choice that no longer has that many candidates
+            except SimulationError:  # a choice that no longer has that many candidates
                 still = False
             if still:
                 kept, parts = shorter, max(parts - 1, 2)

@@ -1,5 +1,6 @@
 """A recorded schedule repeats a run exactly, is small, and says so when it is of another launch."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -105,3 +106,29 @@ def test_json_round_trip(interrupts, picks):
     recording = tlx.sim.Recording(tuple(sorted(interrupts)), tuple(sorted(picks.items())))
     assert tlx.sim.Recording.from_json(recording.to_json()) == recording
     assert json.loads(recording.to_json()).keys() == {"interrupts", "picks"}
+
+
+def without_one(recording):
+    """Every recording with one departure less."""
+    for i in range(len(recording.interrupts)):
+        yield tlx.sim.Recording(recording.interrupts[:i] + recording.interrupts[i + 1 :], recording.picks)
+    for i in range(len(recording.picks)):
+        yield tlx.sim.Recording(recording.interrupts, recording.picks[:i] + recording.picks[i + 1 :])
+
+
+def test_a_minimal_recording_needs_all_of_its_departures():
+    x, out = np.ones((5 * 16, 16), np.float16), np.zeros((16, 16), np.float32)
+    args = (descriptor(x, [16, 16]), out, 5, 2, 16, 16)
+
+    def shows(schedule):
+        return "phase-lag" in tlx.sim.run(missing_empty_wait, (1,), args, schedule=schedule).codes
+
+    assert not shows("late")
+    number = next(seed for seed in range(100) if shows(seed))
+    report = tlx.sim.run(missing_empty_wait, (1,), args, schedule=number, record=True)
+    short = tlx.sim.minimize(report.recording, shows)
+    assert shows(short)
+    assert 0 < short.departures < report.recording.departures
+    for shorter in without_one(short):
+        with contextlib.suppress(tlx.sim.SimulationError):  # a choice that no longer has that many candidates
+            assert not shows(shorter)
