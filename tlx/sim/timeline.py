@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from .costs import Chip
 from .trace import Mark, Trace
 
+#: the tensor cores may wait for loads for so large a part of the time before these are said not to hide
+_HIDDEN = 0.05
+
 
 @dataclass(frozen=True, slots=True)
 class Bar:
@@ -96,8 +99,8 @@ class Timeline:
         share, parts = idle
         busy = f"From the first dot to the last the tensor cores are busy {1 - share:.0%} of the time"
         loads = dict(parts).get("loads", 0.0)
-        hides = "the loads hide behind the dots" if loads < 0.03 else "the loads do not hide behind the dots"
-        if share < 0.03:
+        hides = "the loads hide behind the dots" if loads < _HIDDEN else "the loads do not hide behind the dots"
+        if share < _HIDDEN:
             return f"{busy}: {hides}."
         words = {"own work": "with arithmetic of its own"}
         named = [f"{part:.0%} {words.get(name, f'waiting for {name}')}" for name, part in parts if part >= 0.005]

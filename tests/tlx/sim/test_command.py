@@ -113,7 +113,8 @@ def test_findings_have_two_lines_with_carets(file, tmp_path):
     number = next(i for i, line in enumerate(text, 1) if "async_descriptor_load" in line)
     assert lines[first + 2] == f"{number} │ {text[number - 1].strip()}"
     assert lines[first + 3].strip(" │") == "^" * len(text[number - 1].strip())
-    assert "replay: python -m tlx sim" in done.output
+    assert "schedule late and 5 others" in done.output
+    assert "replay the first: python -m tlx sim" in done.output
     again = sim(path, "--schedule", kept)
     assert again.exit_code == 1
     assert f"--schedule {kept}" in again.output

@@ -34,6 +34,7 @@ class Job:
     exhaustive: int | None = None
     timeline: str | None = None
     target: str = "hopper"
+    from_device: bool = False
     record: str | None = None
     #: wall-clock seconds
     seconds: float = 600.0

@@ -19,7 +19,7 @@ from ..costs import CHIPS
 from ..schedules import parse
 from .child import Job, Result, run_job
 from .messages import SCHEMA
-from .text import finding_text, shown, summary_text
+from .text import finding_text, replay_text, shown, summary_text
 
 
 def _pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
@@ -73,6 +73,7 @@ def _bar(shown: bool) -> Iterator[Any]:
 @click.option("--max-ctas", type=click.IntRange(1), help="Simulate only the first CTAs of each launch.")
 @click.option("--timeline", type=click.Path(), help="Write the timeline of a CTA to this .html or .svg file.")
 @click.option("--target", type=click.Choice(sorted(CHIPS)), default="hopper", show_default=True, help="The cost model.")
+@click.option("--from-device", is_flag=True, help="Loads of the timeline come from device memory, not from L2.")
 @click.option("--record", type=click.Path(), help="Write the schedule of the first finding to this .json file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds for everything.")
@@ -91,6 +92,7 @@ def sim(
     max_ctas: int | None,
     timeline: str | None,
     target: str,
+    from_device: bool,
     record: str | None,
     as_json: bool,
     timeout: float,
@@ -112,7 +114,7 @@ def sim(
         contract = {"kernel": kernel, "args": _pairs("--arg", args), "set": _pairs("--set", sets), "grid": grid}
     job = Job(
         file, argv, contract, _schedules(named, seeds), max_ctas, limit if exhaustive else None,
-        timeline, target, record, timeout, int(memory * (1 << 30)),
+        timeline, target, from_device, record, timeout, int(memory * (1 << 30)),
     )  # fmt: skip
     with _bar(not as_json) as told:
         result = run_job(job, told)
@@ -136,10 +138,11 @@ def _again(job: Job) -> str:
 
 def _show(result: Result, job: Job) -> None:
     console = Console(highlight=False, soft_wrap=True)
-    again = _again(job)
     for found in result.findings:
-        console.print(finding_text(found, again))
+        console.print(finding_text(found))
     console.print(summary_text(result, job.file), end="")
+    if result.findings:
+        console.print(replay_text(result.findings[0], _again(job)))
     if result.recorded:
         console.print(f"its schedule, with the fewest departures from late found: {result.recorded}")
     if result.drawn:

@@ -31,6 +31,7 @@ class Options:
     #: where to write the picture of the first launch, or of the first with a finding
     timeline: str | None = None
     target: str = "hopper"
+    from_device: bool = False
     #: where to write the schedule of the first finding, with as few departures as can be
     record: str | None = None
 
@@ -137,7 +138,7 @@ class Simulator:
     def _draw(self, name: str, tracer: Tracer, schedule: Schedule, faulty: bool) -> None:
         """The first launch is drawn, and replaced by the first with a finding."""
         if self.options.timeline is not None and (not self.drawn or faulty):
-            picture = timeline(tracer.traces[0], chip(self.options.target))
+            picture = timeline(tracer.traces[0], chip(self.options.target), self.options.from_device)
             write_picture(self.options.timeline, picture, name, schedule)
             self.drawn = True
             if faulty:

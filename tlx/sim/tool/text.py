@@ -35,13 +35,18 @@ def _line(site: dict[str, Any], mark: str, width: int, style: str) -> Text:
     return out
 
 
-def finding_text(found: dict[str, Any], again: str) -> Text:
-    """One finding: what, two lines with carets, who, and how to see it again.
+def _schedule(found: dict[str, Any]) -> str:
+    """As the command line takes it."""
+    return shlex.quote(found["schedule"].strip("'"))
 
-    Args:
-        found: its JSON.
-        again: the command that simulates the same launches, to which the schedule is added.
-    """
+
+def replay_text(found: dict[str, Any], again: str) -> Text:
+    """How to see a finding again: ``again`` is the command that simulates the same launches."""
+    return Text(f"replay the first: {again} --schedule {_schedule(found)}", "dim")
+
+
+def finding_text(found: dict[str, Any]) -> Text:
+    """One finding: what, two lines with carets, who, and which schedules show it."""
     out = Text()
     out.append(found["code"], "bold red")
     out.append(f": {found['what']}\n", "bold")
@@ -60,11 +65,9 @@ def finding_text(found: dict[str, Any], again: str) -> Text:
     for state in found["barriers"]:
         out.append(f"  barrier {state}\n")
     out.append("  fix: ", "green").append(f"{found['remedy']}\n")
-    replay = found["schedule"].strip("'")
-    out.append(f"  {found['kernel']}, program {tuple(found['program'])}", "dim")
-    if found["schedules"] > 1:
-        out.append(f", shown by {found['schedules']} schedules", "dim")
-    out.append(f"\n  replay: {again} --schedule {shlex.quote(replay)}\n", "dim")
+    out.append(f"  {found['kernel']}, program {tuple(found['program'])}, schedule {_schedule(found)}", "dim")
+    others = found["schedules"] - 1
+    out.append(f" and {others} other{'s' * (others != 1)}\n" if others else "\n", "dim")
     return out
 
 
@@ -73,7 +76,7 @@ def summary_text(result: Result, file: str) -> Text:
     out = Text()
     for number, launch in enumerate(result.launches, 1):
         grid = "×".join(map(str, launch["grid"]))
-        how = launch["search"] or f"{launch['schedules']} schedules"
+        how = launch["search"] or f"{launch['schedules']} schedule{'s' * (launch['schedules'] != 1)}"
         ctas = launch["programs"]
         out.append(
             f"launch {number}: {launch['kernel']}, grid {grid}, {ctas} CTA{'s' * (ctas != 1)} simulated, {how}\n"

@@ -58,6 +58,7 @@ def _run(job: dict[str, Any], send: Send) -> None:
         exhaustive=job["exhaustive"],
         timeline=job["timeline"],
         target=job["target"],
+        from_device=job["from_device"],
         record=job["record"],
     )
 
