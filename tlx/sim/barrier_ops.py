@@ -37,6 +37,8 @@ class BarrierOps:
         for bar in bars:
             bar.cta, bar.index = self.cta, len(self.cta.mbarriers)
             self.cta.mbarriers.append(bar)
+            if self.cta.scheduler.observer is not None:
+                self.cta.scheduler.observer.allocated(bar)
         self.charge("shared", 8 * num, call_position())
         return MBarrierArray(bars, site, label)
 
@@ -92,7 +94,8 @@ class BarrierOps:
             agent.free_waits[bar.lane] = (bar, site)
         if bar.phase > target + 1:
             cta.report_overrun(bar, target, parity, site)
-        cta.scheduler.wait(lambda: bar.passes(parity), f"{bar.name}, phase of parity {parity}", site, bar.site)
+        reason, on = f"{bar.name}, phase of parity {parity}", ("phase", bar, target)
+        cta.scheduler.wait(lambda: bar.passes(parity), reason, site, on, bar.site)
         if bar.phase > target + 1:
             cta.report_overrun(bar, target, parity, site)
         agent.learn(*bar.over)
@@ -128,11 +131,13 @@ class BarrierOps:
         cta.visit(bar.cta, agent.lane, agent.time, bar.site)
         alone = bar.pending == count == bar.count and not bar.outstanding
         bar.pending -= count
-        if bar.pending < 0:
+        clean = bar.pending >= 0
+        if not clean:
             what = f"{bar.count - bar.pending} arrivals on {bar.name} in one phase, {bar.count} are due"
             cta.found(TooManyArrivals, what, other=bar.site, barriers=(bar.describe(),))
             bar.pending = 0
         bar.publish(agent)
+        self.contributed(bar, clean)
         self.settle(bar)
         if alone:
             agent.own_phases[bar.lane] = bar.phase
@@ -154,12 +159,20 @@ class BarrierOps:
         if bar.pending < 0:
             what = f"{bar.count - bar.pending} arrivals on {bar.name} in one phase, {bar.count} are due"
             self.cta.findings.add(TooManyArrivals, what, site, bar.site, (), (bar.describe(),))
-            bar.pending = 0
+        clean = bar.pending >= 0
+        bar.pending = max(bar.pending, 0)
         bar.gather({queue.lane: group}, {})
         bar.gather(queue.phases, {})
         bar.gather(*known)
+        self.contributed(bar, clean)
         self.settle(bar)
         queue.phases[bar.lane] = bar.phase
+
+    def contributed(self, bar: MBarrier, clean: bool = True) -> None:
+        """Tells the observer of an arrival, or of bytes that were announced or have landed."""
+        observer = self.cta.scheduler.observer
+        if observer is not None:
+            observer.contributed(bar, bar.phase, clean and bar.outstanding >= 0)
 
     def settle(self, bar: MBarrier) -> None:
         """Ends the barrier's phase if it is due and reports copies that the phase should have waited for."""
@@ -175,12 +188,15 @@ class BarrierOps:
         """Notes that ``copy`` will land on ``bar``."""
         bar.copies[copy] = bar.phase
         bar.last_copy = copy.site
+        if self.cta.scheduler.observer is not None:
+            self.cta.scheduler.observer.bound(bar, bar.phase)
 
     def land_copy(self, bar: MBarrier, copy: Operation, nbytes: int, known: Clock) -> None:
         """Counts the bytes of a copy that has landed, which shows ``known``."""
         del bar.copies[copy]
         bar.gather(known, {})
         bar.outstanding -= nbytes
+        self.contributed(bar)
         self.settle(bar)
 
     # named barriers --------------------------------------------------------------------------------------------------
@@ -209,9 +225,10 @@ class BarrierOps:
             )
 
         flip = bar.take_part(agent, threads, site, complain)
+        if cta.scheduler.observer is not None:
+            cta.scheduler.observer.took_part(bar, flip)
         if mode == "sync":
-            cta.scheduler.wait(
-                lambda: bar.flips >= flip, f"named barrier {identity} ({threads} threads)", site, agent.site
-            )
+            reason = f"named barrier {identity} ({threads} threads)"
+            cta.scheduler.wait(lambda: bar.flips >= flip, reason, site, ("flip", bar, flip), agent.site)
             known: tuple[Clock, Clock] = bar.over.get(flip, ({}, {}))
             agent.learn(*known)

@@ -33,7 +33,7 @@ class ClusterOps(DotOps):
         agent, barrier, line = cta.agent, cta.cluster.barrier, site or here()
         cta.scheduler.step()
         flip = barrier.take_part(agent)
-        cta.scheduler.wait(lambda: barrier.flips >= flip, "the cluster barrier", line, agent.site)
+        cta.scheduler.wait(lambda: barrier.flips >= flip, "the cluster barrier", line, None, agent.site)
         agent.learn(*barrier.over)
 
     def remote_view(self, bar: Any, rank: Any) -> Any:

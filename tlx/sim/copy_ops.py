@@ -154,7 +154,8 @@ class CopyOps(SharedOps):
         agent, site = cta.agent, here()
         cta.scheduler.step()
         group = queue.issued - pendings
-        cta.scheduler.wait(lambda: queue.drained_to(group), f"its {what}, all but {pendings}", site)
+        reason = f"its {what}, all but {pendings}"
+        cta.scheduler.wait(lambda: queue.drained_to(group), reason, site, ("queue", queue, group))
         if group > queue.retired:
             queue.retired = group
             agent.clock[queue.lane] = group

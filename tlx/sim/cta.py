@@ -166,6 +166,9 @@ class Cta:
     ) -> None:
         """Charges an access by the current agent; ``end`` is the event that ends an asynchronous one."""
         storage = view.place
+        observer = self.scheduler.observer
+        if observer is not None:
+            observer.accessed(storage, view.runs, write, view, kind, end is not None)
         if not self.check:
             return
         agent, site = self.agent, here()

@@ -101,9 +101,13 @@ def with_semantic(builtin: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         kwargs["_semantic"] = SEMANTIC
-        return builtin(*args, **kwargs)
+        result = builtin(*args, **kwargs)
+        if SEMANTIC.observer is not None:
+            SEMANTIC.observer.computed(name, args, result)
+        return result
 
-    call.__name__ = getattr(builtin, "__name__", "builtin")
+    name = getattr(builtin, "__name__", "builtin")
+    call.__name__ = name
     call.__tlx_builtin__ = builtin  # type: ignore[attr-defined]
     return call
 

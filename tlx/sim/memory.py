@@ -14,6 +14,7 @@ import numpy as np
 
 from .dtypes import FLOAT64, numpy_dtype
 from .numerics import round_to_tf32
+from .observer import Observer
 from .tensors import Allocation, allocation_at
 
 
@@ -45,6 +46,8 @@ class GlobalMemory:
         self.lift = lift
         #: told about accesses outside every range
         self.complain = complain
+        #: told about the addresses that are used
+        self.observer: Observer | None = None
         for allocation in self.allocations:
             allocation.lifted.clear()
 
@@ -72,6 +75,8 @@ class GlobalMemory:
             return []
         wanted = flat if mask is None else flat[positions]
         first, last = int(wanted.min()), int(wanted.max())
+        if self.observer is not None:
+            self.observer.touched(first, last + itemsize, what != "load", positions.size * itemsize)
         allocation = self.find(first)
         if allocation is not None and last + itemsize <= allocation.stop:
             return [self._part(allocation, dtype, positions, wanted)]
@@ -161,6 +166,9 @@ class GlobalMemory:
         if allocation is None or desc.address + (last + 1) * kind.itemsize > allocation.stop:
             self.complain(f"{what} at offsets {list(offsets)}: the descriptor reaches past the end of its tensor")
             return None
+        if self.observer is not None:
+            low, high = desc.address + start * kind.itemsize, desc.address + (last + 1) * kind.itemsize
+            self.observer.touched(low, high, what.endswith("store"), desc.nbytes)
         elements = self._elements(allocation, kind, desc.dtype.is_floating())
         first = (desc.address - allocation.start) // kind.itemsize + start
         steps = tuple(stride * elements.itemsize for stride in desc.strides)

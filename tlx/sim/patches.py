@@ -70,6 +70,13 @@ def _static_assert(cond: Any, msg: Any = "", _semantic: Any = None) -> None:
         raise SimulationError(f"static_assert failed: {plain(msg)}", here())
 
 
+def _reduce(*args: Any, **kwargs: Any) -> Any:
+    result = reductions.reduce(*args, **kwargs)
+    if SEMANTIC.observer is not None:
+        SEMANTIC.observer.computed("reduce", args, result)
+    return result
+
+
 def _call_jit(self: Any, *args: Any, **kwargs: Any) -> Any:
     return INTERPRETER.call(self, *args, **kwargs)
 
@@ -127,7 +134,7 @@ def _collect() -> list[tuple[Any, str, Any]]:
             (module, "static_range", static_range),
             (module, "static_assert", _static_assert),
             (module, "map_elementwise", map_elementwise),
-            (module, "reduce", reductions.reduce),
+            (module, "reduce", _reduce),
             (module, "associative_scan", reductions.scan),
         ]
     return list({(id(obj), name): (obj, name, new) for obj, name, new in changes}.values())  # the last one wins

@@ -10,6 +10,7 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from .clocks import Clock, join, new_lane
+from .observer import Observer, Target
 from .report import SimulationError
 from .schedules import Picker
 from .sites import NOWHERE, Site, here
@@ -43,7 +44,7 @@ class Queue:
 class Operation:
     """Something a task has started and that completes by itself, when the scheduler says so."""
 
-    __slots__ = ("agent", "complete", "group", "kind", "queue", "site")
+    __slots__ = ("agent", "complete", "flop", "group", "kind", "queue", "site")
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class Operation:
         complete: Callable[[], None],
         queue: Queue | None = None,
         group: int = 0,
+        flop: float = 0.0,
     ) -> None:
         self.kind = kind
         self.agent = agent
@@ -60,6 +62,8 @@ class Operation:
         self.complete = complete
         self.queue = queue
         self.group = group
+        #: floating-point operations, for the cost model
+        self.flop = flop
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.agent.name} (line {self.site.line})"
@@ -72,6 +76,8 @@ class Wait:
     ready: Callable[[], bool]
     reason: str
     site: Site
+    #: what it is for, as observers are told
+    on: Target = None
     #: another line that has to do with it
     other: Site | None = None
 
@@ -115,6 +121,11 @@ class Agent:
         """Its own time; everything it does now carries it."""
         return self.clock[self.lane]
 
+    @property
+    def queues(self) -> tuple[Queue, ...]:
+        """What it has in flight, kind by kind."""
+        return (self.dots, self.copies, self.stores, self.products)
+
     def tick(self) -> None:
         """Separates what it did so far from what it does next; called after publishing its clock."""
         self.clock[self.lane] += 1
@@ -132,9 +143,16 @@ class Halt(Exception):
 class Scheduler:
     """Agents, what is in flight, and the loop."""
 
-    def __init__(self, picker: Picker, max_steps: int, enter: Callable[[Agent], None] = lambda agent: None) -> None:
+    def __init__(
+        self,
+        picker: Picker,
+        max_steps: int,
+        observer: Observer | None = None,
+        enter: Callable[[Agent], None] = lambda agent: None,
+    ) -> None:
         self.picker = picker
         self.max_steps = max_steps
+        self.observer = observer
         #: told for whom the next line or completion happens
         self.enter = enter
         self.agents: list[Agent] = []
@@ -150,17 +168,23 @@ class Scheduler:
         def live() -> None:
             body()
             agent.done = True
+            if self.observer is not None:
+                self.observer.ended(agent)
 
         agent.thread = greenlet(live, parent=self.hub)
         # numpy keeps its error state in a context variable, and greenlets start with none.
         agent.thread.gr_context = copy_context()
         self.agents.append(agent)
+        if self.observer is not None:
+            self.observer.spawned(agent)
 
     def start(self, operation: Operation) -> None:
         """Puts an operation in flight."""
         self.in_flight.append(operation)
         if operation.queue is not None:
             operation.queue.operations.append(operation)
+        if self.observer is not None:
+            self.observer.started(operation)
 
     def step(self) -> None:
         """A point where another agent may go first.
@@ -174,13 +198,17 @@ class Scheduler:
         if self.picker.interrupts(len(self.in_flight)):
             self.hub.switch()
 
-    def wait(self, ready: Callable[[], bool], reason: str, site: Site, other: Site | None = None) -> None:
-        """Blocks the current agent until ``ready()``."""
-        agent = self.current
+    def wait(
+        self, ready: Callable[[], bool], reason: str, site: Site, on: Target = None, other: Site | None = None
+    ) -> None:
+        """Blocks the current agent until ``ready()``; ``on`` tells observers what for, ``other`` readers where else."""
+        agent, observer = self.current, self.observer
         assert agent is not None
-        if not ready():
-            agent.waiting = Wait(ready, reason, site, other)
+        if self.picker.fine or not ready():
+            agent.waiting = Wait(ready, reason, site, on, other)
             self.hub.switch()
+        if observer is not None:
+            observer.waited(agent, on, reason, site)
 
     def run(self, *starts: tuple[Agent, Callable[[], Any]]) -> list[Agent]:
         """Runs each (agent, body) and all they spawn; returns the agents that could not finish."""
@@ -192,8 +220,13 @@ class Scheduler:
                 agents = [a for a in self.agents if not a.done and (a.waiting is None or a.waiting.ready())]
                 operations = [op for op in self.in_flight if self._can_complete(op)]
                 if not agents and not operations:
-                    return [a for a in self.agents if not a.done]
+                    stuck = [a for a in self.agents if not a.done]
+                    if stuck and self.observer is not None:
+                        self.observer.stuck(stuck)
+                    return stuck
                 chosen: Any = self.picker.pick(agents, operations, self.current)
+                if self.observer is not None:
+                    self.observer.chosen(chosen)
                 if isinstance(chosen, Operation):
                     self._finish(chosen)
                 else:

@@ -47,16 +47,20 @@ class SharedOps(BarrierOps):
             raise SimulationError("a lifted run is for plain Triton kernels: tiles have the size they have", here())
         buffer = Buffer(list(shape), dtype, num, here(), space, cta=self.cta, ordinal=len(self.cta.buffers))
         if reuse is None:
-            self.charge(
-                space, buffer.nbytes if buffer.in_lanes or space == "shared" else buffer.nbytes // 128, call_position()
-            )
+            lane_bytes = buffer.nbytes if buffer.in_lanes or space == "shared" else buffer.nbytes // 128
+            self.charge(space, lane_bytes, call_position())
             buffer.storage = TensorStorage(buffer.nbytes) if buffer.in_lanes else Storage(buffer.nbytes)
+            self._allocated(buffer.storage)
         elif isinstance(reuse, AliasSpec):
             reuse.add(buffer)
         else:
             self._share(buffer, reuse)
         self.cta.buffers.append(buffer)
         return buffer
+
+    def _allocated(self, storage: Storage) -> None:
+        if self.cta.scheduler.observer is not None:
+            self.cta.scheduler.observer.allocated(storage)
 
     @staticmethod
     def _share(buffer: Buffer, older: Any) -> None:
@@ -79,7 +83,9 @@ class SharedOps(BarrierOps):
 
         def provide(spec: AliasSpec, nbytes: int) -> Storage:
             self.charge(space, nbytes, position)
-            return TensorStorage(nbytes) if space == "tensor" else Storage(nbytes)
+            storage = TensorStorage(nbytes) if space == "tensor" else Storage(nbytes)
+            self._allocated(storage)
+            return storage
 
         return AliasSpec(space, size, here(), provide)
 

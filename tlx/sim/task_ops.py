@@ -82,7 +82,9 @@ class Region:
             agent.clock.setdefault(agent.lane, 1)
             cta.scheduler.spawn(agent, body)
         cta.scheduler.step()
-        cta.scheduler.wait(lambda: all(agent.done for agent, _ in agents), "the end of its tasks", self.site)
+        tasks = tuple(agent for agent, _ in agents)
+        on = ("tasks", tasks, None)
+        cta.scheduler.wait(lambda: all(agent.done for agent in tasks), "the end of its tasks", self.site, on)
         for agent, _ in agents:
             join(parent.clock, agent.clock)
             join(parent.proxied, agent.proxied)

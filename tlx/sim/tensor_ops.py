@@ -82,7 +82,8 @@ class TensorOps(ClusterOps):
                 before = target.array if accumulate else None
                 target.array[...] = numerics.dot(x, y, before, target.array.dtype, tf32)
 
-        cta.scheduler.start(Operation("async_dot", cta.agent, here(), complete, queue, group))
+        flop = 2.0 * intos[0].array.size * left.array.shape[1] * len(ranks)
+        cta.scheduler.start(Operation("async_dot", cta.agent, here(), complete, queue, group, flop))
         self._conclude(bars, two_ctas, force_async)
 
     def _conclude(self, bars: list[Any], two_ctas: bool, force_async: bool) -> None:
@@ -92,7 +93,7 @@ class TensorOps(ClusterOps):
             cta = self.cta
             queue, site = cta.agent.products, here()
             group = queue.issued
-            cta.scheduler.wait(lambda: queue.drained_to(group), "its tcgen05 product", site)
+            cta.scheduler.wait(lambda: queue.drained_to(group), "its tcgen05 product", site, ("queue", queue, group))
             cta.agent.clock[queue.lane] = max(group, cta.agent.clock.get(queue.lane, 0))
 
     def _check_product(self, a: View, b: View, acc: View, ctas: int, scales: tuple[Any, str, Any, str] | None) -> None:
