@@ -184,6 +184,7 @@ class Cta:
         """Says who waits for what, and what is wrong with the barriers they wait for."""
         states = self.barrier_states()
         self._diagnose_bytes()
+        self._diagnose_overruns(stuck)
         lines = tuple(
             f"{agent.name} waits for {agent.waiting.reason} (line {agent.waiting.site.line})"
             for agent in stuck
@@ -202,6 +203,16 @@ class Cta:
             lines,
             states,
         )
+
+    def _diagnose_overruns(self, stuck: list[Agent]) -> None:
+        """A wait that began before its barrier ran ahead could not tell then."""
+        for agent in stuck:
+            wait = agent.waiting
+            if wait is not None and wait.on is not None and wait.on[0] == "phase":
+                _, bar, target = wait.on
+                if bar.phase > target + 1:
+                    self.scheduler.current = agent
+                    self.report_overrun(bar, target, target & 1, wait.site)
 
     def _diagnose_bytes(self) -> None:
         for bar in self.mbarriers:
