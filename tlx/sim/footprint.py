@@ -39,7 +39,7 @@ def _overlap(a: Runs, b: Runs) -> bool:
 
 
 def _clash(a: Touch, b: Touch) -> bool:
-    """Whether two touches of the same thing keep their order; ``a`` comes first, or has just happened."""
+    """Whether two touches of the same thing keep their order; ``a`` comes first."""
     how = {a.how, b.how}
     if how <= {"read", "write"}:
         return "write" in how and _overlap(a.where, b.where)
@@ -66,9 +66,16 @@ class Footprint:
     touches: tuple[Touch, ...]
 
     def clashes(self, other: Footprint) -> bool:
-        """Whether a later step depends on this one; the later one may be known from a time before this one."""
+        """Whether a later step depends on this one."""
         vague = any(touch.how == "any" for touch in (*self.touches, *other.touches))
         return vague or any(self._clashes(other))
+
+    def disturbs(self, sleeping: Footprint) -> bool:
+        """Whether a step that was known before this one may now do something else."""
+        # What would have ended a phase ends it no more, or too early, once anything else belongs to that phase.
+        ended = {touch.thing for touch in sleeping.touches if touch.completes}
+        late = any(touch.thing in ended and touch.how in ("bind", "count") for touch in self.touches)
+        return late or self.clashes(sleeping)
 
     def reversible(self, later: Footprint) -> bool:
         """Whether ``later``, which clashes with this, might also come before it."""

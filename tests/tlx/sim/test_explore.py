@@ -144,6 +144,19 @@ def overtaken(x_desc, out):
             tlx.barrier_arrive(turn[0])
 
 
+@tlx.jit
+def unannounced(x_desc, out):
+    """A copy may be bound to any of three phases, and land in that one or a later one."""
+    slot = tlx.local_alloc((4, 16), tl.float32, 1)
+    turn = tlx.alloc_barriers(1)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tlx.barrier_arrive(turn[0])
+            tlx.barrier_arrive(turn[0])
+        with tlx.async_task(num_warps=4):
+            tlx.async_descriptor_load(x_desc, slot[0], [0, 0], turn[0])
+
+
 KERNELS = (
     two_writers,
     meeting,
@@ -155,9 +168,10 @@ KERNELS = (
     named,
     early_bytes,
     overtaken,
+    unannounced,
 )
 #: orders each has, up to equivalence, where that can be told by thinking
-ORDERS = {two_writers: 6, meeting: 1, adders: 2, handover: 1, named: 1, early_bytes: 1, overtaken: 2}
+ORDERS = {two_writers: 6, meeting: 1, adders: 2, handover: 1, named: 1, early_bytes: 1, overtaken: 2, unannounced: 6}
 
 
 class Enumerate:
