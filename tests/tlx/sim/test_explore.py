@@ -236,7 +236,7 @@ def brute_force(kernel):
         runs += 1
         assert runs < 5_000, "too many interleavings to enumerate"
         classes.add(order_of(watcher))
-        results.add(args[1].tobytes())
+        results.add(args[0].base.numpy().tobytes() + args[1].tobytes())
         codes |= report.codes
         if not picker.next():
             return runs, classes, results, codes
