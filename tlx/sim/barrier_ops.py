@@ -172,7 +172,8 @@ class BarrierOps:
         """Tells the observer of an arrival, or of bytes that were announced or have landed."""
         observer = self.cta.scheduler.observer
         if observer is not None:
-            observer.contributed(bar, bar.phase, clean and bar.outstanding >= 0)
+            # Bytes may land before they are announced, as long as the phase cannot end without the announcement.
+            observer.contributed(bar, bar.phase, clean and (bar.outstanding >= 0 or bar.pending > 0))
 
     def settle(self, bar: MBarrier) -> None:
         """Ends the barrier's phase if it is due and reports copies that the phase should have waited for."""

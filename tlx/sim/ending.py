@@ -21,6 +21,7 @@ def report_deadlock(cluster: Cluster, stuck: list[Agent]) -> None:
     for cta in cluster.ctas:
         findings.program = cta.program
         _diagnose_bytes(cta)
+    _diagnose_overruns(stuck)
     findings.program = stuck[0].cta.program
     lines = tuple(
         f"{agent.name} waits for {agent.waiting.reason} (line {agent.waiting.site.line})"
@@ -63,6 +64,18 @@ def _report_barriers(cta: Cta) -> None:
         elif bar.last_expect is not None and cta.kernel.clock.get(bar.lane, 0) < bar.phase:
             what = f"{bar.name}: nobody waits for the copies of its last phase"
             cta.findings.add(LeftoverState, what, bar.last_expect, bar.site, (), (bar.describe(),))
+
+
+def _diagnose_overruns(stuck: list[Agent]) -> None:
+    """A wait that began before its barrier ran ahead could not tell then."""
+    for agent in stuck:
+        wait = agent.waiting
+        if wait is not None and wait.on is not None and wait.on[0] == "phase":
+            _, bar, target = wait.on
+            if bar.phase > target + 1:
+                agent.cta.scheduler.current = agent
+                agent.cta.findings.program = agent.cta.program
+                agent.cta.report_overrun(bar, target, target & 1, wait.site)
 
 
 def _diagnose_bytes(cta: Cta) -> None:

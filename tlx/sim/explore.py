@@ -169,7 +169,7 @@ class _Follow:
         node, step = self.path[-1], self.watcher.steps[-1]
         asleep = {**node.sleep, **node.tried}
         asleep.pop(node.taken, None)
-        return {runner: left for runner, left in asleep.items() if not step.footprint.clashes(left)}
+        return {runner: left for runner, left in asleep.items() if not step.footprint.disturbs(left)}
 
 
 def explore(

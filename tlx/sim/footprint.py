@@ -30,7 +30,7 @@ class Touch(NamedTuple):
     how: str
     #: byte ranges; a phase, group or flip; or nothing
     where: Any = None
-    #: of a count: whether it left nothing negative, and whether it ended the phase
+    #: of a count: whether it left nothing negative or unfinished behind, and whether it ended the phase
     clean: bool = True
     completes: bool = False
 
@@ -40,16 +40,13 @@ def _overlap(a: Runs, b: Runs) -> bool:
 
 
 def _clash(a: Touch, b: Touch) -> bool:
-    """Whether two touches of the same thing keep their order; ``a`` comes first, or has just happened."""
+    """Whether two touches of the same thing keep their order; ``a`` comes first."""
     how = {a.how, b.how}
     if how <= {"read", "write"}:
         return "write" in how and _overlap(a.where, b.where)
-    if how == {"count"}:
-        # If a ended the phase, b will not count for it, even if it would have before.
+    if how in ({"count"}, {"bind", "count"}):
+        # If a ended the phase, b will not belong to it, even if it would have before.
         return a.where != b.where or a.completes or not (a.clean and b.clean)
-    if how == {"bind", "count"}:
-        bind, count = (a, b) if a.how == "bind" else (b, a)
-        return bind.where != count.where or count.completes or not count.clean
     if how == {"end", "join"}:
         end, join = (a, b) if a.how == "end" else (b, a)
         return join.where is None or end.where <= join.where
@@ -70,19 +67,24 @@ class Footprint:
     touches: tuple[Touch, ...]
 
     def clashes(self, other: Footprint) -> bool:
-        """Whether a later step depends on this one; the later one may be known from a time before this one."""
-        return any(_clash(a, b) for a in self.touches for b in other.touches if a.thing == b.thing) or self._vague(
-            other
-        )
+        """Whether a later step depends on this one."""
+        vague = any(touch.how == "any" for touch in (*self.touches, *other.touches))
+        return vague or any(self._clashes(other))
+
+    def disturbs(self, sleeping: Footprint) -> bool:
+        """Whether a step that was known before this one may now do something else."""
+        # What would have ended a phase ends it no more, or too early, once anything else belongs to that phase.
+        ended = {touch.thing for touch in sleeping.touches if touch.completes}
+        late = any(touch.thing in ended and touch.how in ("bind", "count") for touch in self.touches)
+        return late or self.clashes(sleeping)
 
     def reversible(self, later: Footprint) -> bool:
         """Whether ``later``, which clashes with this, might also come before it."""
-        pairs = ((a, b) for a in self.touches for b in later.touches if a.thing == b.thing and _clash(a, b))
-        clashes = [_forced(a, b) for a, b in pairs]
-        return not any(clashes)
+        return not any(_forced(a, b) for a, b in self._clashes(later))
 
-    def _vague(self, other: Footprint) -> bool:
-        return any(touch.how == "any" for touch in (*self.touches, *other.touches))
+    def _clashes(self, other: Footprint) -> Iterator[tuple[Touch, Touch]]:
+        pairs = ((a, b) for a in self.touches for b in other.touches if a.thing == b.thing)
+        return (pair for pair in pairs if _clash(*pair))
 
 
 @dataclass(slots=True, eq=False)
@@ -195,6 +197,8 @@ class Watcher(Observer):
     def contributed(self, bar: MBarrier, phase: int, clean: bool) -> None:
         """A count towards a phase."""
         completes = bar.pending <= 0 and bar.outstanding == 0
+        if completes and phase in bar.copies.values():
+            clean = False  # a copy of this phase is still under way
         self._touches.append(Touch(self._name(bar), "count", phase, clean, completes))
 
     def bound(self, bar: MBarrier, phase: int) -> None:

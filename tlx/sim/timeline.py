@@ -1,7 +1,7 @@
 """Times for a trace: when each act would begin and end on a chip, and how long each task would stand still.
 
 Acts are taken in the order in which they become ready; a task does one thing after the other, and a unit serves one
-operation at a time, first come, first served. A copy first takes the latency, during which the unit serves others.
+operation at a time, first come, first served. A load first takes the latency, during which the unit serves others.
 """
 
 from __future__ import annotations
@@ -133,7 +133,8 @@ def timeline(trace: Trace, chip: Chip, from_device: bool = False) -> Timeline:
         act = acts[index]
         begin = moment
         if act.owner is not None:
-            latency = chip.latency if act.work.nbytes else 0.0
+            # A store only reads shared memory before its task may go on.
+            latency = chip.latency if act.work.nbytes and act.kind != "TMA store" else 0.0
             begin = max(moment + latency, free[act.lane])
         elif act.kind == "wait":
             begin = arrived[index]

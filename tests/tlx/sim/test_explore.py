@@ -119,9 +119,59 @@ def named(x_desc, out):
             tl.store(out + tl.arange(0, 16), tlx.local_load(slot[0]))
 
 
-KERNELS = (two_writers, meeting, three_arrivals, adders, unexpected_copy, handover, lagging, named)
+@tlx.jit
+def early_bytes(x_desc, out):
+    """Bytes may land before another task announces them: the phase waits for both."""
+    slot = tlx.local_alloc((4, 16), tl.float32, 1)
+    full = tlx.alloc_barriers(1)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tlx.barrier_expect_bytes(full[0], 256)
+        with tlx.async_task(num_warps=4):
+            tlx.async_descriptor_load(x_desc, slot[0], [0, 0], full[0])
+            tlx.barrier_wait(full[0], 0)
+
+
+@tlx.jit
+def overtaken(x_desc, out):
+    """Whether the waiter is already waiting when its barrier runs ahead makes no difference to what is wrong."""
+    turn = tlx.alloc_barriers(1)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tlx.barrier_wait(turn[0], 1)
+            tl.store(out + tl.arange(0, 16), tl.full((16,), 1.0, tl.float32))
+        with tlx.async_task(num_warps=4):
+            tlx.barrier_arrive(turn[0])
+
+
+@tlx.jit
+def unannounced(x_desc, out):
+    """A copy may be bound to any of three phases, and land in that one or a later one."""
+    slot = tlx.local_alloc((4, 16), tl.float32, 1)
+    turn = tlx.alloc_barriers(1)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tlx.barrier_arrive(turn[0])
+            tlx.barrier_arrive(turn[0])
+        with tlx.async_task(num_warps=4):
+            tlx.async_descriptor_load(x_desc, slot[0], [0, 0], turn[0])
+
+
+KERNELS = (
+    two_writers,
+    meeting,
+    three_arrivals,
+    adders,
+    unexpected_copy,
+    handover,
+    lagging,
+    named,
+    early_bytes,
+    overtaken,
+    unannounced,
+)
 #: orders each has, up to equivalence, where that can be told by thinking
-ORDERS = {two_writers: 6, meeting: 1, adders: 2, handover: 1, named: 1}
+ORDERS = {two_writers: 6, meeting: 1, adders: 2, handover: 1, named: 1, early_bytes: 1, overtaken: 2, unannounced: 6}
 
 
 class Enumerate:
@@ -186,7 +236,7 @@ def brute_force(kernel):
         runs += 1
         assert runs < 5_000, "too many interleavings to enumerate"
         classes.add(order_of(watcher))
-        results.add(args[1].tobytes())
+        results.add(args[0].base.numpy().tobytes() + args[1].tobytes())
         codes |= report.codes
         if not picker.next():
             return runs, classes, results, codes

@@ -77,6 +77,24 @@ def test_times_add_up():
     assert dict(task.reasons)["loads"] * drawn.end == pytest.approx(for_load.length)
 
 
+@tlx.jit
+def one_store(x_desc, out):
+    slot = tlx.local_alloc((64, 64), tl.float16, 1)
+    tlx.local_store(slot[0], tl.zeros((64, 64), tl.float16))
+    tlx.fence("async_shared")
+    tlx.async_descriptor_store(x_desc, slot[0], [0, 0])
+    tlx.async_descriptor_store_wait(0)
+
+
+def test_a_store_is_waited_for_until_its_source_is_read():
+    x = descriptor(np.zeros((64, 64), np.float16), [64, 64])
+    drawn = tlx.sim.timeline(traced((one_store, (1,), (x, np.zeros(1))), {}), CHIP)
+    bars = {drawn.trace.acts[bar.act].kind: bar for bar in drawn.bars}
+    assert bars["TMA store"].begin == pytest.approx(bars["issue"].end)
+    assert bars["wait"].end == pytest.approx(bars["issue"].end + 64 * 64 * 2 / CHIP.l2 + CHIP.wake)
+    assert [name for name, _ in drawn.shares[0].reasons] == ["stores"]
+
+
 def test_the_picture_does_not_depend_on_the_schedule():
     drawn = [tlx.sim.timeline(traced(*gemm(schedule)), CHIP) for schedule in SCHEDULES]
     assert len({round(timeline.end, 6) for timeline in drawn}) == 1
