@@ -42,6 +42,7 @@ from .copies import (
     fence_async_shared,
 )
 from .dots import async_dot, async_dot_wait
+from .install import InstallError, install, uninstall
 from .launch import (
     Box,
     Dispatch,
@@ -85,6 +86,7 @@ __all__ = [
     "Box",
     "Dispatch",
     "Fallback",
+    "InstallError",
     "KernelStats",
     "Memory",
     "Schedule",
@@ -120,6 +122,7 @@ __all__ = [
     "fence_async_shared",
     "fingerprint_of",
     "get_bufidx_phase",
+    "install",
     "jit",
     "local_alloc",
     "local_load",
@@ -143,7 +146,11 @@ __all__ = [
     "storage_kind",
     "thread_id",
     "tma_view",
+    "uninstall",
 ]
+
+#: tells a kernel that names this module from one that names another called tlx
+__tlx__ = True
 
 
 def __getattr__(name: str) -> Any:

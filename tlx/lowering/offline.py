@@ -89,9 +89,8 @@ def compile(
     if divisible_by_16 is None:
         divisible_by_16 = [name for name, ty in types.items() if ty.startswith("*")]
     attrs = {(kernel.arg_names.index(name),): [["tt.divisibility", 16]] for name in divisible_by_16}
-    source = (TLXASTSource if isinstance(kernel, TLXJITFunction) else ASTSource)(
-        kernel, signature=types, constexprs=values, attrs=attrs
-    )
+    is_tlx = isinstance(kernel, TLXJITFunction) and kernel.is_gluon()
+    source = (TLXASTSource if is_tlx else ASTSource)(kernel, signature=types, constexprs=values, attrs=attrs)
     chosen = {**versions.OFFLINE_OPTIONS, "num_warps": num_warps, "num_stages": num_stages, **(options or {})}
     done = triton.compile(source, target=_target(target), options=chosen)
     return Compiled(

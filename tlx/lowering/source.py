@@ -46,15 +46,16 @@ class TLXASTSource(ASTSource):  # type: ignore[misc]
         """
         if target.backend != "cuda" or int(target.arch) // 10 != 9:
             raise TLXError(f"tlx kernels are compiled for Hopper (sm_90), not for {target.backend} {target.arch}")
-        if options.num_ctas != 1:
-            raise TLXError(f"num_ctas={options.num_ctas} is not supported: clusters are not implemented")
+        if options.num_ctas != 1 and not versions.CLUSTERS:
+            raise TLXError(versions.too_old(f"a cluster of {options.num_ctas} CTAs"))
         builder = ir.builder(context)
         module = builder.create_module()
         # Layouts are verified as they are created, so the module has to know its warps by then.
         name = make_backend(target).get_target_name(options)
         module.set_attr("ttg.target", builder.get_string_attr(name))
         module.set_attr("ttg.num-warps", builder.get_int32_attr(options.num_warps))
-        module.set_attr("ttg.num-ctas", builder.get_int32_attr(options.num_ctas))
+        # In TLX each CTA of a cluster runs a program of its own; only the launcher knows of clusters.
+        module.set_attr("ttg.num-ctas", builder.get_int32_attr(1))
         module.set_attr("ttg.threads-per-warp", builder.get_int32_attr(options.warp_size))
         if options.maxnreg is not None:
             module.set_attr("ttg.maxnreg", builder.get_int32_attr(options.maxnreg))

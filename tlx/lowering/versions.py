@@ -33,6 +33,7 @@ VERSION = check(triton.__version__)
 
 try:
     from triton._C.libtriton import ir
+    from triton._C.libtriton.gluon_ir import GluonOpBuilder
     from triton.backends.nvidia.compiler import CUDABackend, get_ptxas
     from triton.experimental.gluon._runtime import GluonASTSource
     from triton.experimental.gluon.language._semantic import GluonSemantic
@@ -48,6 +49,15 @@ _CAPTURES_ON_PARTITIONS = "create_warp_specialize_partitions(mlir_args" in inspe
 
 #: extension that ASTSource gives to the module we hand over, so that the back end's Gluon stages follow
 SOURCE_EXTENSION = "glir" if "glir" in GluonASTSource.__init__.__code__.co_consts else "ttgir"
+
+
+#: inline assembly that takes addresses of shared memory: what everything between the CTAs of a cluster is made of
+CLUSTERS = hasattr(GluonOpBuilder, "create_threadwise_inline_asm")
+
+
+def too_old(what: str, needed: str = "3.9") -> str:
+    """The sentence for what only a newer Triton can compile."""
+    return f"{what} needs Triton {needed} or newer; this is {triton.__version__}"
 
 
 def tma_load(desc: Any, offsets: Any, bar: Any, result: Any, pred: Any, semantic: Any) -> None:
