@@ -86,6 +86,9 @@ class _SharedType(base_type):  # type: ignore[misc]
 class _SharedValue(base_value):  # type: ignore[misc]
     """Common part of values that are one shared-memory descriptor in the IR."""
 
+    #: whether this is an allocation of its own, neither a view nor memory taken over from another buffer
+    owns = False
+
     def __init__(self, handle: Any, type: Any) -> None:
         self.handle = handle
         self.type = type

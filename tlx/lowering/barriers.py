@@ -11,6 +11,7 @@ from triton.experimental.gluon.language.nvidia import hopper
 from ..builtin import TLXError, unwrap
 from ..types import mbarrier, mbarrier_type
 from .blocks import BlockSemantic
+from .state import current
 
 #: arrivals that the 20-bit counter of an mbarrier holds
 _MAX_ARRIVALS = (1 << 20) - 1
@@ -32,6 +33,7 @@ class BarrierSemantic(BlockSemantic):
         shape = [num, 1]
         raw = ttgl.allocate_shared_memory(ttgl.int64, shape, layout, _semantic=self)
         array = mbarrier(raw.handle, mbarrier_type(ttgl.int64, num, layout, shape, per_thread))
+        array.owns = True
         for slot in range(num):
             hopper.mbarrier.init(raw.index(slot, _semantic=self), arrivals, _semantic=self)
         hopper.fence_async_shared(_semantic=self)
@@ -89,6 +91,12 @@ class BarrierSemantic(BlockSemantic):
         if threads % 32 or threads < own:
             raise TLXError(
                 f"named barrier {bar}: {threads} threads must be a multiple of 32 and include this task's own {own}"
+            )
+        known = current().named_barriers.setdefault(bar, threads)
+        if known != threads:
+            raise TLXError(
+                f"named barrier {bar} is used with {threads} threads here and with {known} elsewhere: all its waits "
+                "and arrives must give the same number, that of all threads that take part"
             )
         self.inline_statement(f"bar.{kind} {bar}, {threads};")
 

@@ -34,7 +34,9 @@ class BufferSemantic(BarrierSemantic):
         ty = buffered_tensor_type(dtype, shape, num, layout, full)
         if reuse is None:
             raw = ttgl.allocate_shared_memory(dtype, full, layout, _semantic=self)
-            return buffered_tensor(raw.handle, ty)
+            fresh = buffered_tensor(raw.handle, ty)
+            fresh.owns = True
+            return fresh
         if not isinstance(reuse, buffered_tensor):
             raise TLXError("reuse takes a buffer from local_alloc")
         self._whole(reuse, "reuse")

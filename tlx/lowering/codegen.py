@@ -150,8 +150,16 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
             super().visit_if_top_level(cond, node)
 
     def visit(self, node: ast.AST) -> Any:
-        """Stock, then the conversion this expression has to end with."""
-        value = super().visit(node)
+        """Stock, then the conversion this expression has to end with; errors name their file."""
+        try:
+            value = super().visit(node)
+        except CompilationError as error:
+            # The first generator that sees an error is the one whose source it is about.
+            if not hasattr(error, "located"):
+                error.located = True
+                line = self.begin_line + getattr(error.node, "lineno", 1)
+                error.message = f"{self.file_name}:{line}\n{error.message}"
+            raise
         outcome = self.outcomes.get(id(node))
         return value if outcome is None else outcome(value)
 

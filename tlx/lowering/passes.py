@@ -7,6 +7,14 @@ from typing import Any
 from triton._C.libtriton import ir, nvidia, passes
 
 
+def inline(module: Any) -> None:
+    """Helpers into their callers, so that what follows sees one function."""
+    pm = ir.pass_manager(module.context)
+    pm.enable_debug()
+    passes.gluon.add_inliner(pm)
+    pm.run(module, "tlx_inline")
+
+
 def optimize(module: Any, capability: int) -> None:
     """Runs the pipeline in place.
 
@@ -15,8 +23,7 @@ def optimize(module: Any, capability: int) -> None:
     """
     pm = ir.pass_manager(module.context)
     pm.enable_debug()
-    # Helpers first, then Triton-level clean-up.
-    passes.gluon.add_inliner(pm)
+    # Triton-level clean-up first.
     passes.common.add_canonicalizer(pm)
     passes.ttir.add_loop_unroll(pm)
     passes.common.add_cse(pm)

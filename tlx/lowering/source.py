@@ -14,6 +14,7 @@ from triton.compiler.compiler import ASTSource, make_backend
 from ..builtin import TLXError
 from . import checks, passes, versions
 from .codegen import ast_to_module
+from .state import Compilation, compiling
 
 
 @functools.cache
@@ -59,15 +60,18 @@ class TLXASTSource(ASTSource):  # type: ignore[misc]
         module.set_attr("ttg.threads-per-warp", builder.get_int32_attr(options.warp_size))
         if options.maxnreg is not None:
             module.set_attr("ttg.maxnreg", builder.get_int32_attr(options.maxnreg))
-        module = ast_to_module(
-            self.fn,
-            self,
-            context=context,
-            options=options,
-            codegen_fns=codegen_fns,
-            module_map=module_map,
-            module=module,
-        )
+        with compiling(Compilation(int(target.arch))):
+            module = ast_to_module(
+                self.fn,
+                self,
+                context=context,
+                options=options,
+                codegen_fns=codegen_fns,
+                module_map=module_map,
+                module=module,
+            )
+        passes.inline(module)
+        checks.protocol(module)
         passes.optimize(module, int(target.arch))
         checks.copy_widths(module)
         return module

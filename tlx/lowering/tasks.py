@@ -16,7 +16,7 @@ from triton.compiler.code_generator import (
 )
 
 from ..tasks import RegionSpec, TaskSpec, async_task, async_tasks
-from . import versions
+from . import budget, versions
 from .semantic import Task, TaskContext
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def generate_region(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -
     scope, local_defs, hidden = gen.lscope.copy(), gen.local_defs.copy(), gen.out_of_reach
     try:
         if workers:
-            _specialize(gen, default, workers)
+            _specialize(gen, node, default, workers)
         else:
             # Constexpr conditions left the default task alone: it is just a block of code.
             _body(gen, default, 0)
@@ -193,11 +193,13 @@ def _body(gen: TLXCodeGenerator, role: Role, partitions: int) -> None:
     gen.visit_compound_statement(role.node.body)
 
 
-def _specialize(gen: TLXCodeGenerator, default: Role, workers: list[Role]) -> None:
+def _specialize(gen: TLXCodeGenerator, node: ast.With, default: Role, workers: list[Role]) -> None:
     builder = gen.builder
     names, blocks = _captures(gen, workers)
     outer = gen.lscope.copy()
     values = [outer[name] for name in names]
+    if problem := budget.exceeded(dict(zip(names, values, strict=True))):
+        raise gen.error(node, problem)
     handles = flatten_values_to_ir(values)
 
     op = versions.warp_specialize(builder, handles, [role.warps for role in workers])
