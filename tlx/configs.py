@@ -59,12 +59,12 @@ class ClusterConfig(Config):  # type: ignore[misc]
 
 
 def dropping(stock: Callable[..., Any]) -> Callable[..., Any]:
-    """``triton.autotune`` without the configurations that this Triton cannot launch.
+    """``triton.autotune`` without configurations that this Triton cannot launch, and without unknown names in its key.
 
     One warning says how many were dropped; a tuner that would be left without any raises ``TLXError``.
     """
 
-    def autotune(configs: Sequence[Any], *args: Any, **options: Any) -> Any:
+    def autotune(configs: Sequence[Any], key: Sequence[str], *args: Any, **options: Any) -> Any:
         kept = [config for config in configs if getattr(config, "ctas_per_cga", None) is None]
         reason = unsupported()
         if reason is not None and len(kept) < len(configs):
@@ -73,6 +73,19 @@ def dropping(stock: Callable[..., Any]) -> Callable[..., Any]:
             left_out = len(configs) - len(kept)
             warnings.warn(f"{left_out} of {len(configs)} configurations are left out: {reason}", stacklevel=2)
             configs = kept
-        return stock(configs, *args, **options)
+
+        def decorate(fn: Any) -> Any:
+            return stock(configs, _known(key, fn), *args, **options)(fn)
+
+        return decorate
 
     return autotune
+
+
+def _known(key: Sequence[str], fn: Any) -> list[str]:
+    """The names of a tuning key that are arguments; older releases, and the fork, pass over others in silence."""
+    names = getattr(fn, "arg_names", None)
+    unknown = [] if names is None else [name for name in key if name not in names]
+    if unknown:
+        warnings.warn(f"the tuning key of {fn} names no argument with {', '.join(unknown)}", stacklevel=3)
+    return [name for name in key if name not in unknown]

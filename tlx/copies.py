@@ -13,6 +13,13 @@ def _refuse(value: Any, default: Any, what: str) -> None:
         raise TLXError(f"{what} is not supported")
 
 
+def _eviction(policy: Any) -> str:
+    name = constant(policy, "eviction_policy", str)
+    if name not in ("", "evict_first", "evict_last", "evict_normal"):
+        raise TLXError(f'unknown eviction_policy {name!r}: use "evict_first", "evict_last" or "evict_normal"')
+    return str(name)
+
+
 @builtin
 def async_load(
     src: Any,
@@ -87,16 +94,21 @@ def async_descriptor_load(
         barrier: one barrier, ``bars[slot]``.
         pred: scalar; nothing is loaded where it is false.
         cache_modifier: not supported.
-        eviction_policy: not supported.
-        multicast_targets: not supported (needs clusters).
-        two_ctas: not supported on Hopper.
+        eviction_policy: "evict_first", "evict_last", "evict_normal" or "", a hint to the L2 cache; without effect on
+            Triton < 3.9 and with ``multicast_targets``.
+        multicast_targets: CTAs of the cluster that receive the tile, each at the same place of its shared memory and on
+            the same barrier of its own, so each has to expect the bytes. The descriptor must come from the host.
+        two_ctas: not supported: see the error.
     """
     _refuse(cache_modifier, "", "cache_modifier of async_descriptor_load")
-    _refuse(eviction_policy, "", "eviction_policy of async_descriptor_load")
-    _refuse(two_ctas, False, "two_ctas")
-    if list(unwrap(multicast_targets) or ()):
-        raise TLXError("multicast_targets is not supported: clusters are not implemented")
-    _semantic.tma_load(desc, result, offsets, barrier, pred)
+    policy = _eviction(eviction_policy)
+    if unwrap(two_ctas):
+        raise TLXError("two_ctas of async_descriptor_load is not available: see two_ctas of async_dot")
+    targets = list(unwrap(multicast_targets) or ())
+    if targets:
+        _semantic.multicast_load(desc, result, offsets, barrier, pred, targets)
+    else:
+        _semantic.tma_load(desc, result, offsets, barrier, pred, policy)
 
 
 @builtin
@@ -116,12 +128,13 @@ def async_descriptor_store(
         desc: tensor descriptor whose block has the shape of ``source``.
         source: view to store; it may be overwritten only after ``async_descriptor_store_wait``.
         offsets: element offsets, one per dimension.
-        eviction_policy: not supported.
-        store_reduce: not supported.
+        eviction_policy: as in ``async_descriptor_load``; without effect with ``store_reduce``.
+        store_reduce: "add", "min", "max", "and", "or" or "xor": combine with what is there instead of replacing it.
     """
-    _refuse(eviction_policy, "", "eviction_policy of async_descriptor_store")
-    _refuse(store_reduce, "", "store_reduce")
-    _semantic.tma_store(desc, source, offsets)
+    kind = constant(store_reduce, "store_reduce", str)
+    if kind not in ("", "add", "min", "max", "and", "or", "xor"):
+        raise TLXError(f'unknown store_reduce {kind!r}: use "add", "min", "max", "and", "or" or "xor"')
+    _semantic.tma_store(desc, source, offsets, _eviction(eviction_policy), kind)
 
 
 @builtin

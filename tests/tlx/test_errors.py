@@ -175,7 +175,7 @@ def replica_outside(out):
         (odd_registers, "a multiple of 8 from 24 to 256", "registers=100"),
         (too_many_registers, "it needs at least 24", "with tlx.async_tasks():"),
         (some_registers, "or none does", "with tlx.async_task(num_warps=4):"),
-        (not_exclusive, "promised that there is no other region", "with tlx.async_tasks():"),
+        (not_exclusive, "promised that there is no other region, and there is one at", "with tlx.async_tasks():"),
         (replica_outside, "only known inside a task", "tlx.async_task_replica_id()"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
@@ -307,7 +307,7 @@ def narrow_copy(out):
 
 @tlx.jit
 def not_available(out):
-    tlx.async_dot_scaled(out, out)
+    tlx.amd_mfma_commit(out)
 
 
 @tlx.jit
@@ -333,7 +333,7 @@ def block_pointer(out):
         (wrong_dtype, "local_store of fp32 into a buffer of fp16", "tlx.local_store"),
         (bad_slice, "32 from 48 is no aligned part of 64", "tlx.local_slice"),
         (reinterpreted_slice, "not a slice or a transposed view", "tlx.local_reinterpret"),
-        (not_available, "tlx.async_dot_scaled is not available: it needs a Blackwell GPU", "tlx.async_dot_scaled"),
+        (not_available, "tlx.amd_mfma_commit is not available: ", "tlx.amd_mfma_commit"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

@@ -58,7 +58,10 @@ class BarrierSemantic(BlockSemantic):
 
     def mbarrier_wait(self, bar: Any, phase: Any, pred: Any) -> None:
         """try_wait.parity until it succeeds."""
-        raw = self._single(bar, "barrier_wait").gluon()
+        own = self._single(bar, "barrier_wait")
+        if own.remote_rank is not None:
+            raise TLXError("a CTA can arrive at a barrier of another one, but wait only at its own")
+        raw = own.gluon()
         parity = unwrap(phase)
         if isinstance(parity, bool) or getattr(getattr(parity, "type", None), "scalar", None) == tl.int1:
             raise TLXError(

@@ -36,9 +36,15 @@ def optimize(module: Any, capability: int) -> None:
     passes.ttgpuir.add_remove_layout_conversions(pm)
     passes.ttgpuir.add_optimize_dot_operands(pm, capability >= 80)
     passes.ttgpuir.add_coalesce_async_copy(pm)
+    blackwell = capability // 10 in (10, 11)
+    if blackwell:
+        nvidia.passes.ttnvgpuir.add_optimize_tmem_layouts(pm)
     passes.ttir.add_loop_aware_cse(pm)
     passes.ttir.add_triton_licm(pm)
     passes.common.add_canonicalizer(pm)
+    if blackwell:
+        # Loads of tensor memory move to their uses: a tile of it fills the registers of a task.
+        nvidia.passes.ttnvgpuir.add_interleave_tmem(pm)
     passes.ttgpuir.add_reduce_data_duplication(pm)
     passes.ttgpuir.add_reorder_instructions(pm)
     passes.ttir.add_loop_aware_cse(pm)

@@ -43,10 +43,13 @@ class TLXASTSource(ASTSource):  # type: ignore[misc]
         """The optimised module.
 
         Raises:
-            TLXError: the target is not an NVIDIA GPU of compute capability 9.0.
+            TLXError: the target is not an NVIDIA GPU of compute capability 9.0 or 10.x.
         """
-        if target.backend != "cuda" or int(target.arch) // 10 != 9:
-            raise TLXError(f"tlx kernels are compiled for Hopper (sm_90), not for {target.backend} {target.arch}")
+        if target.backend != "cuda" or int(target.arch) // 10 not in (9, 10):
+            raise TLXError(
+                "tlx kernels are compiled for Hopper (sm_90) and Blackwell (sm_100), not for "
+                f"{target.backend} {target.arch}"
+            )
         if options.num_ctas != 1 and not versions.CLUSTERS:
             raise TLXError(versions.too_old(f"a cluster of {options.num_ctas} CTAs"))
         builder = ir.builder(context)

@@ -14,6 +14,12 @@ class Compilation:
 
     #: compute capability, such as 90 or 100; 0 for a GPU that is not NVIDIA's
     capability: int
+    #: name of the kernel in the machine code
+    kernel: str = ""
+    #: whether the kernel opens a region of tasks
+    has_region: bool = False
+    #: places of the regions seen so far → whether they are exclusive
+    regions: dict[tuple[str, int], bool] = field(default_factory=dict)
     #: id of a named barrier → threads that take part
     named_barriers: dict[int, int] = field(default_factory=dict)
 
