@@ -21,9 +21,11 @@ from .barriers import (
 )
 from .buffers import (
     local_alloc,
+    local_gather,
     local_load,
     local_reinterpret,
     local_reshape,
+    local_scatter,
     local_slice,
     local_store,
     local_trans,
@@ -55,13 +57,16 @@ from .clusters import (
 )
 from .copies import (
     async_descriptor_load,
+    async_descriptor_prefetch_tensor,
     async_descriptor_store,
     async_descriptor_store_wait,
     async_load,
     async_load_commit_group,
     async_load_wait_group,
+    async_store,
     fence,
     fence_async_shared,
+    prefetch,
 )
 from .descriptors import (
     allocate_tensor_descriptor,
@@ -112,7 +117,8 @@ from .types import (
     storage_kind,
 )
 from .unsupported import PLACEHOLDERS
-from .utility import clock64, dtype_of, size_of, thread_id
+from .utility import clock64, dtype_of, get_fp8_format_name, size_of, thread_id
+from .warps import stoch_round, vote_ballot_sync, warp_redux
 
 #: modules whose import is put off until a name is asked for: name → (module, attribute or None for the module itself)
 _LAZY: dict[str, tuple[str, str | None]] = {
@@ -139,6 +145,7 @@ __all__ = [
     "alloc_warp_barrier",
     "allocate_tensor_descriptor",
     "async_descriptor_load",
+    "async_descriptor_prefetch_tensor",
     "async_descriptor_store",
     "async_descriptor_store_wait",
     "async_dot",
@@ -149,6 +156,7 @@ __all__ = [
     "async_load_wait_group",
     "async_remote_shmem_copy",
     "async_remote_shmem_store",
+    "async_store",
     "async_task",
     "async_task_replica_id",
     "async_tasks",
@@ -175,12 +183,15 @@ __all__ = [
     "fence_mbarrier_init_cluster",
     "fingerprint_of",
     "get_bufidx_phase",
+    "get_fp8_format_name",
     "install",
     "jit",
     "local_alloc",
+    "local_gather",
     "local_load",
     "local_reinterpret",
     "local_reshape",
+    "local_scatter",
     "local_slice",
     "local_store",
     "local_trans",
@@ -191,6 +202,7 @@ __all__ = [
     "memory",
     "named_barrier_arrive",
     "named_barrier_wait",
+    "prefetch",
     "reinterpret_tensor_descriptor",
     "remote_shmem_store",
     "remote_view",
@@ -203,6 +215,7 @@ __all__ = [
     "size_of",
     "specialized",
     "stats",
+    "stoch_round",
     "storage_alias_spec",
     "storage_alias_spec_type",
     "storage_alias_spec_type_class",
@@ -215,6 +228,8 @@ __all__ = [
     "tma_view",
     "tmem_copy",
     "uninstall",
+    "vote_ballot_sync",
+    "warp_redux",
 ]
 
 #: tells a kernel that names this module from one that names another called tlx

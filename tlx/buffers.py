@@ -115,8 +115,54 @@ def local_reinterpret(
 
 
 @builtin
-def local_load(src: buffered_tensor, token: Any = None, layout: Any = None, _semantic: Any = None) -> Any:
-    """Copies a view into registers: a tensor of its shape and dtype. ``token`` is accepted for symmetry.
+def local_gather(src: buffered_tensor, indices: Any, axis: int, token: Any = None, _semantic: Any = None) -> Any:
+    """Elements of a view chosen along ``axis``: ``out[i, j] = src[indices[i, j], j]`` for axis 0. Needs Triton 3.9.
+
+    Args:
+        src: view in shared memory.
+        indices: block of integers of as many dimensions; the result has its shape.
+        axis: constant.
+        token: accepted for symmetry.
+    """
+    return _semantic.gather_local(src, indices, constant(axis, "axis"))
+
+
+@builtin
+def local_scatter(
+    dst: buffered_tensor, src: Any, indices: Any, axis: int, token: Any = None, _semantic: Any = None
+) -> None:
+    """Writes a block to places of a view chosen along ``axis``: ``dst[indices[i, j], j] = src[i, j]`` for axis 0. Needs
+    Triton 3.9.
+
+    Args:
+        dst: view in shared memory.
+        src: block of its dtype and the shape of ``indices``.
+        indices: block of integers; where two are equal, either value stays.
+        axis: constant.
+        token: accepted for symmetry.
+    """
+    _semantic.scatter_local(dst, src, indices, constant(axis, "axis"))
+
+
+@builtin
+def local_load(
+    src: buffered_tensor,
+    token: Any = None,
+    layout: Any = None,
+    relaxed: bool = False,
+    rematerialize_coordinates: bool = False,
+    rematerialize_coordinates_group: Any = None,
+    _semantic: Any = None,
+) -> Any:
+    """Copies a view into registers: a tensor of its shape and dtype.
+
+    Args:
+        src: view in shared or tensor memory; a task that reads tensor memory has a multiple of 4 warps.
+        token: accepted for symmetry.
+        layout: not supported; the compiler chooses it.
+        relaxed: a hint for AMD; accepted.
+        rematerialize_coordinates: a hint for AMD; accepted.
+        rematerialize_coordinates_group: a hint for AMD; accepted.
 
     Raises:
         TLXError: a register layout was asked for.

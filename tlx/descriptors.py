@@ -15,9 +15,11 @@ _SIZE = 128
 class tensor_descriptor_ptr_type(base_type):  # type: ignore[misc]
     """Type of a ``tensor_descriptor_ptr``; nothing of it reaches the IR."""
 
-    def __init__(self, num: int, size: int = _SIZE) -> None:
+    def __init__(self, num: int, size: int = _SIZE, value: Any = None) -> None:
         self.num = num
         self.size = size
+        #: the one value of this type; a loop that carries it gets it back
+        self.value = value
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, tensor_descriptor_ptr_type) and (self.num, self.size) == (other.num, other.size)
@@ -35,6 +37,9 @@ class tensor_descriptor_ptr_type(base_type):  # type: ignore[misc]
     def _flatten_ir_types(self, builder: Any, out: list[Any]) -> None:
         pass
 
+    def _unflatten_ir(self, handles: list[Any], cursor: int) -> tuple[Any, int]:
+        return self.value, cursor
+
 
 class tensor_descriptor_ptr(base_value):  # type: ignore[misc]
     """Places for ``num`` descriptors, or one of them.
@@ -46,7 +51,7 @@ class tensor_descriptor_ptr(base_value):  # type: ignore[misc]
         self.handle = None
         self.slot = slot
         self.made: dict[str, Any] = {} if made is None else made
-        self.type = tensor_descriptor_ptr_type(num)
+        self.type = tensor_descriptor_ptr_type(num, value=self)
 
     @property
     def num(self) -> int:

@@ -26,8 +26,10 @@ class reuse_group_type(enum.Enum):
 class reuse_group_ir_type(base_type):  # type: ignore[misc]
     """Type of a ``reuse_group``; nothing of it reaches the IR."""
 
-    def __init__(self, group_kind: reuse_group_type) -> None:
+    def __init__(self, group_kind: reuse_group_type, value: Any = None) -> None:
         self.group_kind = group_kind
+        #: the one value of this type; a loop that carries it gets it back
+        self.value = value
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, reuse_group_ir_type) and self.group_kind is other.group_kind
@@ -44,6 +46,9 @@ class reuse_group_ir_type(base_type):  # type: ignore[misc]
 
     def _flatten_ir_types(self, builder: Any, out: list[Any]) -> None:
         pass
+
+    def _unflatten_ir(self, handles: list[Any], cursor: int) -> tuple[Any, int]:
+        return self.value, cursor
 
 
 class reuse_group(base_value):  # type: ignore[misc]
@@ -72,7 +77,7 @@ class reuse_group(base_value):  # type: ignore[misc]
         self.group_size = constant(group_size, "group_size")
         if self.group_size < 1:
             raise TLXError(f"group_size must be at least 1, not {self.group_size}")
-        self.type = reuse_group_ir_type(kind)
+        self.type = reuse_group_ir_type(kind, self)
 
     def _flatten_ir(self, handles: list[Any]) -> None:
         pass
@@ -84,7 +89,9 @@ class reuse_group(base_value):  # type: ignore[misc]
 class storage_alias_spec_type(base_type):  # type: ignore[misc]
     """Type of a pool; nothing of it reaches the IR."""
 
-    def __init__(self, storage: storage_kind, buffer_size_bytes: int | None = None) -> None:
+    def __init__(self, storage: storage_kind, buffer_size_bytes: int | None = None, value: Any = None) -> None:
+        #: the one value of this type; a loop that carries it gets it back
+        self.value = value
         self.storage = storage
         self.buffer_size_bytes = buffer_size_bytes
 
@@ -104,6 +111,9 @@ class storage_alias_spec_type(base_type):  # type: ignore[misc]
     def _flatten_ir_types(self, builder: Any, out: list[Any]) -> None:
         pass
 
+    def _unflatten_ir(self, handles: list[Any], cursor: int) -> tuple[Any, int]:
+        return self.value, cursor
+
 
 class storage_alias_spec_type_class(base_value):  # type: ignore[misc]
     """A pool of memory, as ``storage_alias_spec`` makes it."""
@@ -112,7 +122,7 @@ class storage_alias_spec_type_class(base_value):  # type: ignore[misc]
         #: what the lowering knows of its members
         self.pool = pool
         self.handle = None
-        self.type = storage_alias_spec_type(storage, buffer_size_bytes)
+        self.type = storage_alias_spec_type(storage, buffer_size_bytes, self)
 
     @property
     def storage(self) -> storage_kind:

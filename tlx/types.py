@@ -149,6 +149,8 @@ class buffered_tensor_type(_SharedType):
         self.storage = storage
         #: scale, offset, group and width of a ring that lies among others in a pool (see ``lowering.overlap``)
         self.slots = slots
+        #: shape of one tile, in bytes, of an array of scale factors in tensor memory
+        self.scales: tuple[int, int] | None = None
 
     @property
     def full_shape(self) -> list[int]:
@@ -168,12 +170,12 @@ class buffered_tensor_type(_SharedType):
 
     def key(self) -> tuple[Any, ...]:
         """What two equal types agree on."""
-        return (*super().key(), self.storage, self.slots)
+        return (*super().key(), self.storage, self.slots, self.scales)
 
     def mangle(self) -> str:
         """A text for names of specialised helper functions."""
         among = "" if self.slots is None else "M" + "_".join(map(str, self.slots))
-        return super().mangle() + among
+        return super().mangle() + among + ("" if self.scales is None else f"S{self.scales[0]}_{self.scales[1]}")
 
     def gluon(self) -> Any:
         """The same type in Gluon's terms."""

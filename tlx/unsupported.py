@@ -13,7 +13,7 @@ from .builtin import TLXError, builtin
 #: why a group of names is missing → the names, separated by spaces
 REASONS: dict[str, str] = {
     "it needs a Blackwell GPU, which is not a target yet": (
-        "DummyRegisterLayoutEncoding TMemCTAMode _to_mxfp8_block stoch_round tensor_memory_layout_encoding warp_redux"
+        "DummyRegisterLayoutEncoding TMemCTAMode _to_mxfp8_block tensor_memory_layout_encoding "
     ),
     "it belongs to AMD targets, which are not implemented": (
         "amd_descriptor_prefetch_tensor amd_mfma_commit amd_mfma_layout amd_register_handoff amd_register_resident "
@@ -27,12 +27,7 @@ REASONS: dict[str, str] = {
         "require_layout shared_layout_encoding shared_linear_layout_encoding swizzled_layout "
         "swizzled_shared_layout_encoding"
     ),
-    "it is not implemented yet": (
-        "async_descriptor_prefetch_tensor async_store get_fp8_format_name local_gather "
-        "local_scatter prefetch "
-        ""
-        "vote_ballot_sync"
-    ),
+    "it is not implemented yet": (""),
 }
 
 

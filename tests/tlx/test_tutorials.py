@@ -152,6 +152,20 @@ HOPPER = {
 SPILLED = {"fa_ws_pipelined": 8, "fa pingpong": 8, "fa pingpong persistent": 40, "blackwell fa_ws": 128}
 
 
+@pytest.mark.skipif(not versions.CLUSTERS, reason=versions.too_old("a cluster"))
+def test_hopper_in_pairs(tutorial):
+    module = tutorial("hopper_gemm_ws")
+    signature, constants = gemm(128, 256, **(WS | {"NUM_CTAS": 2}))
+    signature["b_desc"] = desc(64, 128)
+    compiled = tlx.compile(
+        module.matmul_kernel_tlx_ws, signature, constants, num_stages=1, options={"num_ctas": 2}, divisible_by_16="MNK"
+    )
+    assert compiled.facts.stack == 0
+    # Each CTA loads its half of B for both.
+    assert "multicast::cluster" in compiled.asm["ptx"]
+    assert compiled.asm["ptx"].count("mapa.shared::cluster") >= 1
+
+
 @pytest.mark.parametrize("case", HOPPER)
 def test_hopper(case, tutorial):
     name, kernel, (signature, constants), warps = HOPPER[case]

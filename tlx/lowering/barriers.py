@@ -106,7 +106,7 @@ class BarrierSemantic(BlockSemantic):
     def inline_statement(self, asm: str) -> None:
         """One instruction for its effect. The IR wants a result, so a zero is produced and dropped."""
         zero = "mov.u32 $0, 0;"
-        self.builder.create_inline_asm(f"{asm} {zero}", "=r,~{memory}", [], [tl.int32.to_ir(self.builder)], False, 1)
+        self.builder.create_inline_asm(f"{zero} {asm}", "=r,~{memory}", [], [tl.int32.to_ir(self.builder)], False, 1)
 
     def special_register(self, name: str, dtype: Any) -> Any:
         """The value of a PTX special register, read anew each time."""

@@ -12,6 +12,7 @@ from triton.experimental.gluon.language.nvidia import hopper
 
 from ..builtin import TLXError, unwrap
 from ..types import _SharedValue, buffered_tensor, buffered_tensor_type, mbarrier, mbarrier_type, storage_kind
+from . import versions
 from .barriers import BarrierSemantic
 from .layouts import default_layout, shared_layout
 from .overlap import SlotMap
@@ -99,6 +100,10 @@ class BufferSemantic(BarrierSemantic):
             if not buf.num:
                 raise TLXError("this already is one tile in tmem: take columns of it with local_slice")
             raw = buf.gluon().index(self.cast(slot, tl.int32), _semantic=self)
+            if buf.type.scales:
+                shape = list(buf.type.scales)
+                ty = buffered_tensor_type(tl.uint8, shape, 0, versions.scales_layout(), shape, storage_kind.tmem)
+                return buffered_tensor(self.builder.create_memdesc_reinterpret(ty.to_ir(self.builder), raw.handle), ty)
         else:
             raw = self.memdesc_index(buf.gluon(), self.cast(slot, tl.int32))
         if isinstance(buf, mbarrier):

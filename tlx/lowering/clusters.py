@@ -211,7 +211,7 @@ class ClusterSemantic(Tcgen05Semantic):
         atom = min(width, desc.layout.swizzle_byte_width or width)
         step = atom * 8 // tile.dtype.primitive_bitwidth
         rank = len(block)
-        name = f"{current().kernel}_param_{desc.type.parameter}"
+        parameter = f"{current().kernel}_param_{desc.type.parameter}"
         self.meet()
         for part in range(width // atom):
             skipped = part * self._bytes(tile) * atom // width
@@ -223,7 +223,7 @@ class ClusterSemantic(Tcgen05Semantic):
                 ",".join(["r"] * (rank + 2) + ["h"]),
                 [raw.handle, *coordinates, signal.handle, mask.handle],
                 pred,
-                f"mov.b64 %tlx_d, {name}; cvta.param.u64 %tlx_d, %tlx_d; {inner}",
+                f"mov.b64 %tlx_d, {parameter}; cvta.param.u64 %tlx_d, %tlx_d; {inner}",
             )
 
     def _target_mask(self, ranks: list[Any]) -> Any:

@@ -54,6 +54,8 @@ class ScratchSemantic(ClcSemantic):
         branch = builder.create_if_op([ty], here.handle, True)
         after = builder.get_insertion_point()
         builder.set_insertion_point_to_start(branch.get_then_block())
+        # Branches that look alike would be merged, and their memory with them.
+        self.inline_statement(f"// descriptor place {first} of {place.num}")
         value = make()
         builder.create_yield_op([value.handle])
         builder.set_insertion_point_to_start(branch.get_else_block())

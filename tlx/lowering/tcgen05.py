@@ -43,7 +43,7 @@ class Tcgen05Semantic(DotSemantic):
             raise TLXError(f"async_dot: {left.dtype} operands accumulate in {wanted}, not {target.dtype}")
         self._multiplying(left.shape, right.shape, target.shape, 256 // left.dtype.primitive_bitwidth, "async_dot")
 
-        def issue(signals: list[Any]) -> None:
+        def issue(signals: list[Any], preds: list[bool] | None) -> None:
             blackwell.tcgen05_mma(
                 left.gluon(),
                 right.gluon(),
@@ -51,6 +51,7 @@ class Tcgen05Semantic(DotSemantic):
                 use_acc=self._flag(use_acc),
                 pred=self._flag(pred),
                 mbarriers=signals,
+                mbarrier_preds=preds,
                 _semantic=self,
             )
 
@@ -85,7 +86,7 @@ class Tcgen05Semantic(DotSemantic):
             raise TLXError(f"{what} needs M = 128, not {target.shape[0]}")
         scales = [self._scale(scale, name) for scale, name in ((a_scale, "A_scale"), (b_scale, "B_scale"))]
 
-        def issue(signals: list[Any]) -> None:
+        def issue(signals: list[Any], preds: list[bool] | None) -> None:
             blackwell.tcgen05_mma_scaled(
                 left.gluon(),
                 right.gluon(),
@@ -96,6 +97,7 @@ class Tcgen05Semantic(DotSemantic):
                 use_acc=self._flag(use_acc),
                 pred=self._flag(pred),
                 mbarriers=signals,
+                mbarrier_preds=preds,
                 _semantic=self,
             )
 
@@ -111,11 +113,14 @@ class Tcgen05Semantic(DotSemantic):
 
     def _issue(self, issue: Any, barriers: list[Any], force_async: bool, pred: Any) -> None:
         signals = [self._single(bar, "mBarriers of async_dot").gluon() for bar in barriers]
-        if signals or force_async:
-            issue(signals)
+        if signals:
+            issue(signals, None)
             return
+        # The compiler waits for products without a barrier, so one that never hears of it makes this one asynchronous.
         done = self.shared_view(self.mbarrier_alloc(1, 1, False), 0)
-        issue([done.gluon()])
+        issue([done.gluon()], [not force_async])
+        if force_async:
+            return
         self.mbarrier_wait(done, 0, pred)
         hopper.mbarrier.invalidate(done.gluon(), _semantic=self)
 
@@ -163,10 +168,9 @@ class Tcgen05Semantic(DotSemantic):
         """Scale factors in tensor memory, in the layout that the instruction reads."""
         tile = self._tile(scale, name)
         if tile.storage is storage_kind.tmem:
-            layout = versions.scales_layout()
-            ty = blackwell.tensor_memory_descriptor_type(tl.uint8, tile.shape, layout, tile.shape)
-            handle = self.builder.create_memdesc_reinterpret(ty.to_ir(self.builder), tile.handle)
-            return blackwell.tensor_memory_descriptor(handle, tl.uint8, tile.shape, layout, tile.shape)
+            if tile.layout != versions.scales_layout():
+                raise TLXError(f"async_dot_scaled: {name} holds one byte for each 32 values, uint8, not {tile.dtype}")
+            return tile.gluon()
         raise TLXError(
             f"async_dot_scaled: {name} must be in tensor memory; copy it there with tmem_copy or local_store first"
         )

@@ -40,7 +40,7 @@ class TensorMemorySemantic(BufferSemantic):
         if storage is not storage_kind.tmem:
             return self.shared_alloc(shape, dtype, num, reuse)
         if reuse is None:
-            raw = blackwell.allocate_tensor_memory(dtype, ty.full_shape, ty.layout, _semantic=self)
+            raw = blackwell.allocate_tensor_memory(ty.element_ty, ty.full_shape, ty.layout, _semantic=self)
             fresh = buffered_tensor(raw.handle, ty)
             fresh.owns = True
             return fresh
@@ -55,8 +55,21 @@ class TensorMemorySemantic(BufferSemantic):
         self._needs_blackwell("storage_kind.tmem")
         if len(shape) != 2 or shape[0] not in (64, 128):
             raise TLXError(f"a tile in tmem has 64 or 128 rows and two dimensions, not {shape}")
+        if dtype in (tl.uint8, tl.int8):
+            return self._scales_type(shape, num)
         layout = versions.tensor_memory_layout(shape[0], shape[1])
         return buffered_tensor_type(dtype, shape, num, layout, [num, *shape], storage_kind.tmem)
+
+    @staticmethod
+    def _scales_type(shape: list[int], num: int) -> buffered_tensor_type:
+        """Bytes in tensor memory are scale factors. Their layout has no slots, so an array of them is one of columns:
+        four bytes of 32 rows make a column.
+        """
+        columns = shape[0] // 32 * -(-shape[1] // 4)
+        layout = versions.tensor_memory_layout(128, columns)
+        ty = buffered_tensor_type(tl.float32, [128, columns], num, layout, [num, 128, columns], storage_kind.tmem)
+        ty.scales = (shape[0], shape[1])
+        return ty
 
     # ---- pools --------------------------------------------------------------------------------------------------
 

@@ -55,6 +55,8 @@ SOURCE_EXTENSION = "glir" if "glir" in GluonASTSource.__init__.__code__.co_const
 #: inline assembly that takes addresses of shared memory: what everything between the CTAs of a cluster is made of
 CLUSTERS = hasattr(GluonOpBuilder, "create_threadwise_inline_asm")
 
+#: gathers from shared memory and scatters to it
+GATHER = hasattr(GluonOpBuilder, "create_local_gather") and hasattr(GluonOpBuilder, "create_local_scatter")
 #: cluster launch control
 CLC = hasattr(GluonOpBuilder, "create_clc_try_cancel")
 
