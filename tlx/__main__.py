@@ -8,6 +8,7 @@ import click
 
 #: name → (module, attribute, one line of help)
 COMMANDS: dict[str, tuple[str, str, str]] = {
+    "run": ("tlx.running", "run", "Run a file written for Meta's TLX, unchanged, on this Triton."),
     "sim": ("tlx.sim.tool.command", "sim", "Simulate a file's kernel launches on the CPU; find races and deadlocks."),
 }
 

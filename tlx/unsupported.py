@@ -12,14 +12,8 @@ from .builtin import TLXError, builtin
 
 #: why a group of names is missing → the names, separated by spaces
 REASONS: dict[str, str] = {
-    "clusters are not implemented yet": (
-        "async_remote_shmem_copy async_remote_shmem_store cluster_barrier cluster_size_1d "
-        "fence_mbarrier_init_cluster remote_shmem_store remote_view"
-    ),
     "it needs a Blackwell GPU, which is not a target yet": (
-        "CLCPipelineContext DummyRegisterLayoutEncoding TMemCTAMode _alloc_clc_responses _clc_issue _clc_query "
-        "_to_mxfp8_block async_dot_scaled clc_consumer clc_create_context clc_producer clc_response clc_response_type "
-        "stoch_round subslice tcgen05_commit tensor_memory_layout_encoding tmem_copy warp_redux"
+        "DummyRegisterLayoutEncoding TMemCTAMode _to_mxfp8_block tensor_memory_layout_encoding "
     ),
     "it belongs to AMD targets, which are not implemented": (
         "amd_descriptor_prefetch_tensor amd_mfma_commit amd_mfma_layout amd_register_handoff amd_register_resident "
@@ -33,12 +27,7 @@ REASONS: dict[str, str] = {
         "require_layout shared_layout_encoding shared_linear_layout_encoding swizzled_layout "
         "swizzled_shared_layout_encoding"
     ),
-    "it is not implemented yet": (
-        "allocate_tensor_descriptor async_descriptor_prefetch_tensor async_store get_fp8_format_name local_gather "
-        "local_scatter make_tensor_descriptor prefetch reinterpret_tensor_descriptor reuse_group reuse_group_ir_type "
-        "reuse_group_type storage_alias_spec storage_alias_spec_type storage_alias_spec_type_class "
-        "tensor_descriptor_ptr tensor_descriptor_ptr_type vote_ballot_sync"
-    ),
+    "it is not implemented yet": (""),
 }
 
 

@@ -80,12 +80,12 @@ def test_placeholders_do_not_hide_what_exists():
 @tlx.jit
 def mentions(out, FLAG: tl.constexpr):
     if FLAG:
-        tlx.cluster_barrier()
-        tlx.async_remote_shmem_store(out, out, 0, out)
+        tlx.amd_mfma_commit(out)
+        tlx.amd_register_handoff(out)
     tl.store(out, 1)
 
 
 def test_a_placeholder_matters_only_when_reached():
     assert "st.global" in tlx.compile(mentions, {"out": "*i32"}, {"FLAG": False}).asm["ptx"]
-    with pytest.raises(CompilationError, match=re.escape("tlx.cluster_barrier is not available: clusters are")):
+    with pytest.raises(CompilationError, match=re.escape("tlx.amd_mfma_commit is not available: ")):
         tlx.compile(mentions, {"out": "*i32"}, {"FLAG": True})

@@ -11,6 +11,7 @@ from triton.experimental.gluon.language.nvidia import hopper
 from ..builtin import TLXError, unwrap
 from ..types import mbarrier, mbarrier_type
 from .blocks import BlockSemantic
+from .state import current
 
 #: arrivals that the 20-bit counter of an mbarrier holds
 _MAX_ARRIVALS = (1 << 20) - 1
@@ -32,6 +33,7 @@ class BarrierSemantic(BlockSemantic):
         shape = [num, 1]
         raw = ttgl.allocate_shared_memory(ttgl.int64, shape, layout, _semantic=self)
         array = mbarrier(raw.handle, mbarrier_type(ttgl.int64, num, layout, shape, per_thread))
+        array.owns = True
         for slot in range(num):
             hopper.mbarrier.init(raw.index(slot, _semantic=self), arrivals, _semantic=self)
         hopper.fence_async_shared(_semantic=self)
@@ -56,7 +58,10 @@ class BarrierSemantic(BlockSemantic):
 
     def mbarrier_wait(self, bar: Any, phase: Any, pred: Any) -> None:
         """try_wait.parity until it succeeds."""
-        raw = self._single(bar, "barrier_wait").gluon()
+        own = self._single(bar, "barrier_wait")
+        if own.remote_rank is not None:
+            raise TLXError("a CTA can arrive at a barrier of another one, but wait only at its own")
+        raw = own.gluon()
         parity = unwrap(phase)
         if isinstance(parity, bool) or getattr(getattr(parity, "type", None), "scalar", None) == tl.int1:
             raise TLXError(
@@ -90,12 +95,18 @@ class BarrierSemantic(BlockSemantic):
             raise TLXError(
                 f"named barrier {bar}: {threads} threads must be a multiple of 32 and include this task's own {own}"
             )
+        known = current().named_barriers.setdefault(bar, threads)
+        if known != threads:
+            raise TLXError(
+                f"named barrier {bar} is used with {threads} threads here and with {known} elsewhere: all its waits "
+                "and arrives must give the same number, that of all threads that take part"
+            )
         self.inline_statement(f"bar.{kind} {bar}, {threads};")
 
     def inline_statement(self, asm: str) -> None:
         """One instruction for its effect. The IR wants a result, so a zero is produced and dropped."""
         zero = "mov.u32 $0, 0;"
-        self.builder.create_inline_asm(f"{asm} {zero}", "=r,~{memory}", [], [tl.int32.to_ir(self.builder)], False, 1)
+        self.builder.create_inline_asm(f"{zero} {asm}", "=r,~{memory}", [], [tl.int32.to_ir(self.builder)], False, 1)
 
     def special_register(self, name: str, dtype: Any) -> Any:
         """The value of a PTX special register, read anew each time."""

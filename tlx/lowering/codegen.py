@@ -21,9 +21,10 @@ from triton.language import str_to_ty
 
 from ..tasks import RegionSpec, async_task, async_tasks
 from . import tasks
-from .descriptors import adopt_type
+from .descriptors import TensorDescriptor, adopt_type
 from .layouts import preferred
 from .semantic import Task, TaskContext, TLXSemantic
+from .state import current
 
 
 def _is_block(value: Any) -> bool:
@@ -150,8 +151,16 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
             super().visit_if_top_level(cond, node)
 
     def visit(self, node: ast.AST) -> Any:
-        """Stock, then the conversion this expression has to end with."""
-        value = super().visit(node)
+        """Stock, then the conversion this expression has to end with; errors name their file."""
+        try:
+            value = super().visit(node)
+        except CompilationError as error:
+            # The first generator that sees an error is the one whose source it is about.
+            if not hasattr(error, "located"):
+                error.located = True
+                line = self.begin_line + getattr(error.node, "lineno", 1)
+                error.message = f"{self.file_name}:{line}\n{error.message}"
+            raise
         outcome = self.outcomes.get(id(node))
         return value if outcome is None else outcome(value)
 
@@ -180,6 +189,11 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         """Stock."""
         self.function = node
+        if self.is_kernel:
+            current().kernel = self.function_name
+            current().has_region = any(
+                isinstance(inner, ast.With) and self.opened(inner) is async_tasks for inner in ast.walk(node)
+            )
         self.many_returns = sum(isinstance(inner, ast.Return) for inner in ast.walk(node)) > 1
         super().visit_FunctionDef(node)
 
@@ -195,6 +209,18 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
         if isinstance(value, code_generator.language.tuple):
             return code_generator._apply_to_tuple_values(value, self._in_default)
         return self.semantic.to_default(value) if _is_block(value) else value
+
+    def set_value(self, name: str, value: Any) -> None:
+        """Stock; a descriptor that is an argument of the kernel remembers which."""
+        if isinstance(value, TensorDescriptor) and value.type.parameter is None and self.is_kernel:
+            value.type.parameter = self._argument(value.handle)
+        super().set_value(name, value)
+
+    def _argument(self, handle: Any) -> int | None:
+        if self.fn is None:
+            return None
+        positions = range(self.fn.get_num_args())
+        return next((index for index in positions if self.fn.args(index).id() == handle.id()), None)
 
     # ---- tasks ------------------------------------------------------------------------------------------------------
 

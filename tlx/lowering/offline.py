@@ -12,7 +12,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from ..builtin import TLXError
-from . import versions
+from . import budget, versions
 from .jit import TLXJITFunction
 from .source import TLXASTSource
 
@@ -75,7 +75,8 @@ def compile(
         options: further back-end options.
 
     Raises:
-        TLXError: a parameter without a type or value, an unknown name, an unknown target.
+        TLXError: a parameter without a type or value, an unknown name, an unknown target, a kernel that needs more
+            shared memory than the target has.
         triton.CompilationError: the kernel itself is wrong.
     """
     while not hasattr(kernel, "arg_names") or (hasattr(kernel, "fn") and hasattr(kernel.fn, "arg_names")):
@@ -89,11 +90,16 @@ def compile(
     if divisible_by_16 is None:
         divisible_by_16 = [name for name, ty in types.items() if ty.startswith("*")]
     attrs = {(kernel.arg_names.index(name),): [["tt.divisibility", 16]] for name in divisible_by_16}
-    source = (TLXASTSource if isinstance(kernel, TLXJITFunction) else ASTSource)(
-        kernel, signature=types, constexprs=values, attrs=attrs
-    )
+    is_tlx = isinstance(kernel, TLXJITFunction) and kernel.is_gluon()
+    source = (TLXASTSource if is_tlx else ASTSource)(kernel, signature=types, constexprs=values, attrs=attrs)
     chosen = {**versions.OFFLINE_OPTIONS, "num_warps": num_warps, "num_stages": num_stages, **(options or {})}
-    done = triton.compile(source, target=_target(target), options=chosen)
+    chip = _target(target)
+    done = triton.compile(source, target=chip, options=chosen)
+    if chip.backend == "cuda" and done.metadata.shared > (limit := budget.shared_limit(int(chip.arch))):
+        raise TLXError(
+            f"{kernel.__name__} needs {done.metadata.shared} bytes of shared memory, {target} has {limit}: take fewer "
+            "stages or smaller tiles"
+        )
     return Compiled(
         name=done.metadata.name,
         target=target,

@@ -7,6 +7,14 @@ from typing import Any
 from triton._C.libtriton import ir, nvidia, passes
 
 
+def inline(module: Any) -> None:
+    """Helpers into their callers, so that what follows sees one function."""
+    pm = ir.pass_manager(module.context)
+    pm.enable_debug()
+    passes.gluon.add_inliner(pm)
+    pm.run(module, "tlx_inline")
+
+
 def optimize(module: Any, capability: int) -> None:
     """Runs the pipeline in place.
 
@@ -15,8 +23,7 @@ def optimize(module: Any, capability: int) -> None:
     """
     pm = ir.pass_manager(module.context)
     pm.enable_debug()
-    # Helpers first, then Triton-level clean-up.
-    passes.gluon.add_inliner(pm)
+    # Triton-level clean-up first.
     passes.common.add_canonicalizer(pm)
     passes.ttir.add_loop_unroll(pm)
     passes.common.add_cse(pm)
@@ -29,9 +36,15 @@ def optimize(module: Any, capability: int) -> None:
     passes.ttgpuir.add_remove_layout_conversions(pm)
     passes.ttgpuir.add_optimize_dot_operands(pm, capability >= 80)
     passes.ttgpuir.add_coalesce_async_copy(pm)
+    blackwell = capability // 10 in (10, 11)
+    if blackwell:
+        nvidia.passes.ttnvgpuir.add_optimize_tmem_layouts(pm)
     passes.ttir.add_loop_aware_cse(pm)
     passes.ttir.add_triton_licm(pm)
     passes.common.add_canonicalizer(pm)
+    if blackwell:
+        # Loads of tensor memory move to their uses: a tile of it fills the registers of a task.
+        nvidia.passes.ttnvgpuir.add_interleave_tmem(pm)
     passes.ttgpuir.add_reduce_data_duplication(pm)
     passes.ttgpuir.add_reorder_instructions(pm)
     passes.ttir.add_loop_aware_cse(pm)

@@ -14,6 +14,7 @@ from triton.compiler.compiler import ASTSource, make_backend
 from ..builtin import TLXError
 from . import checks, passes, versions
 from .codegen import ast_to_module
+from .state import Compilation, compiling
 
 
 @functools.cache
@@ -42,31 +43,38 @@ class TLXASTSource(ASTSource):  # type: ignore[misc]
         """The optimised module.
 
         Raises:
-            TLXError: the target is not an NVIDIA GPU of compute capability 9.0.
+            TLXError: the target is not an NVIDIA GPU of compute capability 9.0 or 10.x.
         """
-        if target.backend != "cuda" or int(target.arch) // 10 != 9:
-            raise TLXError(f"tlx kernels are compiled for Hopper (sm_90), not for {target.backend} {target.arch}")
-        if options.num_ctas != 1:
-            raise TLXError(f"num_ctas={options.num_ctas} is not supported: clusters are not implemented")
+        if target.backend != "cuda" or int(target.arch) // 10 not in (9, 10):
+            raise TLXError(
+                "tlx kernels are compiled for Hopper (sm_90) and Blackwell (sm_100), not for "
+                f"{target.backend} {target.arch}"
+            )
+        if options.num_ctas != 1 and not versions.CLUSTERS:
+            raise TLXError(versions.too_old(f"a cluster of {options.num_ctas} CTAs"))
         builder = ir.builder(context)
         module = builder.create_module()
         # Layouts are verified as they are created, so the module has to know its warps by then.
         name = make_backend(target).get_target_name(options)
         module.set_attr("ttg.target", builder.get_string_attr(name))
         module.set_attr("ttg.num-warps", builder.get_int32_attr(options.num_warps))
-        module.set_attr("ttg.num-ctas", builder.get_int32_attr(options.num_ctas))
+        # In TLX each CTA of a cluster runs a program of its own; only the launcher knows of clusters.
+        module.set_attr("ttg.num-ctas", builder.get_int32_attr(1))
         module.set_attr("ttg.threads-per-warp", builder.get_int32_attr(options.warp_size))
         if options.maxnreg is not None:
             module.set_attr("ttg.maxnreg", builder.get_int32_attr(options.maxnreg))
-        module = ast_to_module(
-            self.fn,
-            self,
-            context=context,
-            options=options,
-            codegen_fns=codegen_fns,
-            module_map=module_map,
-            module=module,
-        )
+        with compiling(Compilation(int(target.arch))):
+            module = ast_to_module(
+                self.fn,
+                self,
+                context=context,
+                options=options,
+                codegen_fns=codegen_fns,
+                module_map=module_map,
+                module=module,
+            )
+        passes.inline(module)
+        checks.protocol(module)
         passes.optimize(module, int(target.arch))
         checks.copy_widths(module)
         return module
