@@ -116,7 +116,7 @@ def local_reinterpret(
 
 @builtin
 def local_gather(src: buffered_tensor, indices: Any, axis: int, token: Any = None, _semantic: Any = None) -> Any:
-    """Elements of a view chosen along ``axis``: ``out[i, j] = src[indices[i, j], j]`` for axis 0. Needs Triton 3.9.
+    """Elements of a view chosen along ``axis``: ``out[i, j] = src[indices[i, j], j]`` for axis 0. Needs Triton 3.7.
 
     Args:
         src: view in shared memory.
@@ -132,7 +132,7 @@ def local_scatter(
     dst: buffered_tensor, src: Any, indices: Any, axis: int, token: Any = None, _semantic: Any = None
 ) -> None:
     """Writes a block to places of a view chosen along ``axis``: ``dst[indices[i, j], j] = src[i, j]`` for axis 0. Needs
-    Triton 3.9.
+    Triton 3.7.
 
     Args:
         dst: view in shared memory.
