@@ -45,7 +45,10 @@ def local_alloc(
     if count < 1:
         raise TLXError(f"num must be at least 1, not {count}")
     extents = _numbers(shape, "shape of local_alloc")
-    return _semantic.alloc(extents, unwrap(dtype), count, kind, unwrap(reuse))  # type: ignore[no-any-return]
+    pool = unwrap(reuse)
+    if kind is storage_kind.smem and not hasattr(pool, "pool"):
+        return _semantic.shared_alloc(extents, unwrap(dtype), count, pool)  # type: ignore[no-any-return]
+    return _semantic.alloc(extents, unwrap(dtype), count, kind, pool)  # type: ignore[no-any-return]
 
 
 @builtin

@@ -58,7 +58,8 @@ class TLXSemantic(AmdSemantic):
         self.warps = task.num_warps
         self.reserved_barriers = task.reserved_barriers
 
-    def on_blackwell(self) -> bool:
+    @property
+    def blackwell(self) -> bool:
         """Whether products accumulate in tensor memory."""
         return current().is_blackwell
 
