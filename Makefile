@@ -6,7 +6,7 @@ PYTHON ?= python3
 PYTEST ?=
 TRITON := 3.6.0
 TORCH := 2.13.0
-TRITONS := 3.6.0 3.9.0
+TRITONS := 3.6.0 3.7.0 3.8.0 3.9.0
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
@@ -99,6 +99,7 @@ bench: .venv-torch/.ready
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/tlx_support.py
 
 dist: $(READY)
 	$(BIN)/python -m build

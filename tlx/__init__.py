@@ -10,6 +10,17 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .amd import (
+    amd_sched_barrier,
+    assume_uniform,
+    buffer_atomic_add,
+    buffer_load,
+    buffer_load_to_local,
+    buffer_store,
+    extract_slice,
+    warp_pipeline_stage,
+    zeros,
+)
 from .barriers import (
     alloc_barriers,
     alloc_warp_barrier,
@@ -108,6 +119,7 @@ from .storage import (
 )
 from .tasks import async_task, async_task_replica_id, async_tasks, get_bufidx_phase
 from .types import (
+    TMemCTAMode,
     async_token,
     async_token_type,
     buffered_tensor,
@@ -137,6 +149,7 @@ __all__ = [
     "Specialized",
     "StaleKernelError",
     "TLXError",
+    "TMemCTAMode",
     "TmaView",
     "_alloc_clc_responses",
     "_clc_issue",
@@ -144,6 +157,8 @@ __all__ = [
     "alloc_barriers",
     "alloc_warp_barrier",
     "allocate_tensor_descriptor",
+    "amd_sched_barrier",
+    "assume_uniform",
     "async_descriptor_load",
     "async_descriptor_prefetch_tensor",
     "async_descriptor_store",
@@ -165,6 +180,10 @@ __all__ = [
     "barrier_arrive",
     "barrier_expect_bytes",
     "barrier_wait",
+    "buffer_atomic_add",
+    "buffer_load",
+    "buffer_load_to_local",
+    "buffer_store",
     "buffered_tensor",
     "buffered_tensor_type",
     "clc_consumer",
@@ -178,6 +197,7 @@ __all__ = [
     "cluster_size_1d",
     "compile",
     "dtype_of",
+    "extract_slice",
     "fence",
     "fence_async_shared",
     "fence_mbarrier_init_cluster",
@@ -229,7 +249,9 @@ __all__ = [
     "tmem_copy",
     "uninstall",
     "vote_ballot_sync",
+    "warp_pipeline_stage",
     "warp_redux",
+    "zeros",
 ]
 
 #: tells a kernel that names this module from one that names another called tlx

@@ -45,7 +45,10 @@ def local_alloc(
     if count < 1:
         raise TLXError(f"num must be at least 1, not {count}")
     extents = _numbers(shape, "shape of local_alloc")
-    return _semantic.alloc(extents, unwrap(dtype), count, kind, unwrap(reuse))  # type: ignore[no-any-return]
+    pool = unwrap(reuse)
+    if kind is storage_kind.smem and not hasattr(pool, "pool"):
+        return _semantic.shared_alloc(extents, unwrap(dtype), count, pool)  # type: ignore[no-any-return]
+    return _semantic.alloc(extents, unwrap(dtype), count, kind, pool)  # type: ignore[no-any-return]
 
 
 @builtin
@@ -116,7 +119,7 @@ def local_reinterpret(
 
 @builtin
 def local_gather(src: buffered_tensor, indices: Any, axis: int, token: Any = None, _semantic: Any = None) -> Any:
-    """Elements of a view chosen along ``axis``: ``out[i, j] = src[indices[i, j], j]`` for axis 0. Needs Triton 3.9.
+    """Elements of a view chosen along ``axis``: ``out[i, j] = src[indices[i, j], j]`` for axis 0. Needs Triton 3.7.
 
     Args:
         src: view in shared memory.
@@ -132,7 +135,7 @@ def local_scatter(
     dst: buffered_tensor, src: Any, indices: Any, axis: int, token: Any = None, _semantic: Any = None
 ) -> None:
     """Writes a block to places of a view chosen along ``axis``: ``dst[indices[i, j], j] = src[i, j]`` for axis 0. Needs
-    Triton 3.9.
+    Triton 3.7.
 
     Args:
         dst: view in shared memory.

@@ -114,7 +114,7 @@ def async_descriptor_load(
     if targets:
         _semantic.multicast_load(desc, result, offsets, barrier, pred, targets)
     else:
-        _semantic.tma_load(desc, result, offsets, barrier, pred, policy)
+        _semantic.tma_load(desc, result, offsets, barrier, pred, **({"eviction": policy} if policy else {}))
 
 
 @builtin
@@ -140,7 +140,9 @@ def async_descriptor_store(
     kind = constant(store_reduce, "store_reduce", str)
     if kind not in ("", "add", "min", "max", "and", "or", "xor"):
         raise TLXError(f'unknown store_reduce {kind!r}: use "add", "min", "max", "and", "or" or "xor"')
-    _semantic.tma_store(desc, source, offsets, _eviction(eviction_policy), kind)
+    policy = _eviction(eviction_policy)
+    more = {name: value for name, value in (("eviction", policy), ("reduce", kind)) if value}
+    _semantic.tma_store(desc, source, offsets, **more)
 
 
 @builtin

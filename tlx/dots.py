@@ -52,7 +52,7 @@ def async_dot(
             that has a meaning on Blackwell only.
     """
     barriers = list(unwrap(mBarriers) or ())
-    if _semantic.on_blackwell():
+    if getattr(_semantic, "blackwell", False):
         _semantic.tcgen05(A, B, unwrap(acc), use_acc, pred, barriers, bool(unwrap(two_ctas)), bool(unwrap(force_async)))
         return None
     for name, value in (("use_acc", use_acc), ("pred", pred)):
@@ -138,6 +138,6 @@ def async_dot_wait(pendings: int, inp: Any, _semantic: Any = None) -> Any:
     The returned value is the one to use afterwards: it is what keeps reads behind the wait. Hopper only: on Blackwell
     products signal barriers.
     """
-    if _semantic.on_blackwell():
+    if getattr(_semantic, "blackwell", False):
         raise TLXError("async_dot_wait is Hopper's: on Blackwell give async_dot mBarriers and wait for those")
     return _semantic.wgmma_wait(constant(pendings, "pendings"), inp)

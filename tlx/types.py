@@ -28,6 +28,14 @@ class storage_kind(enum.Enum):
     smemCluster = "smemCluster"
 
 
+class TMemCTAMode(enum.IntEnum):
+    """Which operand of a product two CTAs share."""
+
+    DEFAULT = 0
+    TwoCTA_LHS = 1
+    TwoCTA_RHS = 2
+
+
 class _SharedType(base_type):  # type: ignore[misc]
     """Common part of the types of values that are one shared-memory descriptor in the IR.
 

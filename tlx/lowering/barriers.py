@@ -23,8 +23,14 @@ class BarrierSemantic(BlockSemantic):
     #: hardware barriers that the compiler uses itself in the region being compiled
     reserved_barriers: frozenset[int] = frozenset({0, 1})
 
+    def only_nvidia(self, what: str) -> None:
+        """Refuses what no other GPU has."""
+        if current().gfx:
+            raise TLXError(f"{what} needs an NVIDIA GPU; this kernel is compiled for {current().gfx}")
+
     def mbarrier_alloc(self, num: int, arrivals: int, per_thread: bool) -> mbarrier:
         """Allocates and initialises; the fence makes the initialised words visible to the async proxy."""
+        self.only_nvidia("an mbarrier")
         if num < 1:
             raise TLXError(f"the number of barriers must be at least 1, not {num}")
         if not 1 <= arrivals <= _MAX_ARRIVALS:
@@ -85,6 +91,7 @@ class BarrierSemantic(BlockSemantic):
 
     def named_barrier(self, kind: str, bar: int, threads: int, generator: Any) -> None:
         """bar.sync or bar.arrive as inline assembly."""
+        self.only_nvidia("a named barrier")
         if not 0 <= bar <= 15:
             raise TLXError(f"a named barrier is 0 to 15, not {bar}")
         if bar in self.reserved_barriers:
@@ -105,11 +112,13 @@ class BarrierSemantic(BlockSemantic):
 
     def inline_statement(self, asm: str) -> None:
         """One instruction for its effect. The IR wants a result, so a zero is produced and dropped."""
+        self.only_nvidia(f"'{asm.split()[0]}'")
         zero = "mov.u32 $0, 0;"
         self.builder.create_inline_asm(f"{zero} {asm}", "=r,~{memory}", [], [tl.int32.to_ir(self.builder)], False, 1)
 
     def special_register(self, name: str, dtype: Any) -> Any:
         """The value of a PTX special register, read anew each time."""
+        self.only_nvidia(name)
         bits, constraint = ("u32", "=r") if dtype.primitive_bitwidth == 32 else ("u64", "=l")
         call = self.builder.create_inline_asm(
             f"mov.{bits} $0, {name};", constraint, [], [dtype.to_ir(self.builder)], False, 1

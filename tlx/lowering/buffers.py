@@ -47,8 +47,25 @@ class BufferSemantic(BarrierSemantic):
         have, want = self._bytes(reuse), math.prod(ty.full_shape) * dtype.primitive_bitwidth // 8
         if want > have:
             raise TLXError(f"reuse: the buffer has {have} bytes, {want} are needed")
+        ty = self.widened(ty, have * 8)
         raw = self.memdesc_reinterpret(reuse.gluon(), dtype, ty.full_shape, ty.layout)
         return buffered_tensor(raw.handle, ty)
+
+    @staticmethod
+    def widened(ty: buffered_tensor_type, bits: int) -> buffered_tensor_type:
+        """The same ring in memory of so many bits, of which it uses the first."""
+        wide = bits // ty.slot_bits
+        slots = ty.slots or (1, 0, 1, wide)
+        same = ty.slots is None and wide == ty.num
+        return buffered_tensor_type(
+            ty.element_ty,
+            ty.shape,
+            ty.num,
+            ty.layout,
+            [wide, *ty.shape],
+            ty.storage,
+            None if same else (*slots[:3], wide),
+        )
 
     @staticmethod
     def _bytes(buf: buffered_tensor) -> int:

@@ -122,7 +122,7 @@ class BulkSemantic(WarpSemantic):
 
     def _indexed(self, buf: Any, indices: Any, axis: int, what: str) -> tuple[Any, Any]:
         if not versions.GATHER:
-            raise TLXError(versions.too_old(what))
+            raise TLXError(versions.too_old(what, "3.7"))
         tile = self._in_shared(buf, what)
         picks = self.to_tensor(indices)
         if not picks.type.is_block() or not picks.dtype.is_int():

@@ -77,12 +77,14 @@ class CopySemantic(TensorMemorySemantic):
 
     def tma_load(self, desc: Any, result: Any, offsets: Any, bar: Any, pred: Any, eviction: str = "") -> None:
         """cp.async.bulk.tensor, global to shared."""
+        self.only_nvidia("async_descriptor_load")
         raw = self._matched(desc, self._tile(result, "async_descriptor_load"), "async_descriptor_load")
         signal = self._single(bar, "async_descriptor_load").gluon()
         versions.tma_load(desc, self._coordinates(desc, offsets), signal, raw, self._predicate(pred), eviction, self)
 
     def tma_store(self, desc: Any, source: Any, offsets: Any, eviction: str = "", reduce: str = "") -> None:
         """cp.async.bulk.tensor or cp.reduce.async.bulk.tensor, shared to global."""
+        self.only_nvidia("async_descriptor_store")
         raw = self._matched(desc, self._tile(source, "async_descriptor_store"), "async_descriptor_store")
         places = self._coordinates(desc, offsets)
         if not reduce:

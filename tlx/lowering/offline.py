@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 def _target(name: str) -> Any:
     if name.startswith("sm_") and name[3:].isdigit():
         return GPUTarget("cuda", int(name[3:]), 32)
-    raise TLXError(f"unknown target {name!r}: write it like 'sm_90'")
+    if name.startswith("gfx"):
+        return GPUTarget("hip", name, 64)
+    raise TLXError(f"unknown target {name!r}: write it like 'sm_90' or 'gfx950'")
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Compiled:
 
     name: str
     target: str
-    #: "ttgir", "llir", "ptx" are texts, "cubin" is bytes
+    #: "ttgir", "llir", "ptx" are texts, "cubin" is bytes; "amdgcn" and "hsaco" for an AMD GPU
     asm: Mapping[str, Any]
     #: warps launched, all tasks together
     num_warps: int
@@ -68,7 +70,7 @@ def compile(
         constexprs: value of each ``tl.constexpr`` parameter; parameters with a default may be left out.
         num_warps: warps of the default task.
         num_stages: only used by plain Triton kernels.
-        target: ``"sm_90"`` and the like.
+        target: ``"sm_90"``, ``"sm_100"``, ``"gfx942"`` or ``"gfx950"``.
         divisible_by_16: names of run-time parameters whose value (address, for pointers) is a multiple of 16; by
         default
             all pointers.

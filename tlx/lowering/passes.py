@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from triton._C.libtriton import ir, nvidia, passes
+from triton._C.libtriton import amd, ir, nvidia, passes
 
 
 def inline(module: Any) -> None:
@@ -51,5 +51,33 @@ def optimize(module: Any, capability: int) -> None:
     # Proxy fences before the products that tl.dot became; what tlx wrote itself is fenced by its own operations.
     nvidia.passes.ttnvgpuir.add_fence_insertion(pm, capability)
     nvidia.passes.ttnvgpuir.add_lower_mma(pm)
+    passes.common.add_symbol_dce(pm)
+    pm.run(module, "tlx")
+
+
+def optimize_amd(module: Any, options: Any) -> None:
+    """The same for an AMD GPU: its back end has passes of its own for matrix instructions and copies to LDS."""
+    pm = ir.pass_manager(module.context)
+    pm.enable_debug()
+    passes.common.add_canonicalizer(pm)
+    passes.ttir.add_loop_unroll(pm)
+    passes.common.add_cse(pm)
+    passes.ttgpuir.add_coalesce(pm)
+    passes.ttgpuir.add_f32_dot_tc(pm, False)
+    passes.ttgpuir.add_remove_layout_conversions(pm)
+    passes.ttgpuir.add_optimize_thread_locality(pm)
+    amd.passes.ttgpuir.add_accelerate_matmul(pm, options.arch, options.matrix_instr_nonkdim, options.kpack)
+    passes.ttgpuir.add_remove_layout_conversions(pm)
+    amd.passes.ttgpuir.add_optimize_epilogue(pm)
+    amd.passes.ttgpuir.add_optimize_dot_operands(pm, options.arch)
+    amd.passes.ttgpuir.add_hoist_layout_conversions(pm)
+    amd.passes.ttgpuir.add_coalesce_async_copy(pm, options.arch)
+    passes.common.add_canonicalizer(pm)
+    passes.ttir.add_loop_aware_cse(pm)
+    passes.ttir.add_triton_licm(pm)
+    passes.ttgpuir.add_remove_layout_conversions(pm)
+    passes.ttgpuir.add_reduce_data_duplication(pm)
+    passes.common.add_canonicalizer(pm)
+    passes.common.add_cse(pm)
     passes.common.add_symbol_dce(pm)
     pm.run(module, "tlx")

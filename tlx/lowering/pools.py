@@ -6,6 +6,7 @@ made without a handle; the first use of any of them, or the arrangement, allocat
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from ..builtin import TLXError
@@ -123,21 +124,14 @@ class Pool:
 
     def _allocate(self, arrangement: Arrangement, known: dict[int, Member]) -> None:
         buffers = {id(known[id(buffer)]): buffer for buffer in self.members}
-        raw = self.semantic.raw_memory(self.storage, arrangement.bits, self.members[0].wanted)
+        raw, bits = self.semantic.raw_memory(self.storage, arrangement.bits, [member.wanted for member in self.members])
         self.views = {}
         for member, slots in arrangement.maps:
             buffer = buffers[id(member)]
-            self.views[id(buffer)] = self._view(raw, buffer.wanted, slots)
+            self.views[id(buffer)] = self._view(raw, bits, buffer.wanted, slots)
 
-    def _view(self, raw: Any, wanted: buffered_tensor_type, slots: SlotMap) -> buffered_tensor:
-        wide = slots(wanted.num - 1) + 1
-        ty = buffered_tensor_type(
-            wanted.element_ty,
-            wanted.shape,
-            wanted.num,
-            wanted.layout,
-            [wide, *wanted.shape],
-            wanted.storage,
-            None if slots.plain and wide == wanted.num else (slots.scale, slots.offset, slots.group, wide),
-        )
+    def _view(self, raw: Any, bits: int, wanted: buffered_tensor_type, slots: SlotMap) -> buffered_tensor:
+        placed = copy.copy(wanted)
+        placed.slots = None if slots.plain else (slots.scale, slots.offset, slots.group, wanted.num)
+        ty = self.semantic.widened(placed, bits)
         return self.semantic.retyped(raw, ty)

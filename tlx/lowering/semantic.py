@@ -9,7 +9,7 @@ import triton.language as tl
 from triton.experimental.gluon.language._semantic import GluonCallerContext
 
 from ..builtin import TLXError
-from .bulk import BulkSemantic
+from .amd import AmdSemantic
 from .state import current
 
 
@@ -43,7 +43,7 @@ class TaskContext(GluonCallerContext):  # type: ignore[misc]
         return f"_NW{self.task.num_warps}{replica}_P{self.task.partitions}"
 
 
-class TLXSemantic(BulkSemantic):
+class TLXSemantic(AmdSemantic):
     """Everything a TLX kernel can say, for one function and, at a time, one task."""
 
     is_tlx = True
@@ -58,7 +58,8 @@ class TLXSemantic(BulkSemantic):
         self.warps = task.num_warps
         self.reserved_barriers = task.reserved_barriers
 
-    def on_blackwell(self) -> bool:
+    @property
+    def blackwell(self) -> bool:
         """Whether products accumulate in tensor memory."""
         return current().is_blackwell
 

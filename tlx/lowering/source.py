@@ -27,6 +27,21 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
+#: AMD GPUs that kernels are compiled for
+AMD = ("gfx942", "gfx950")
+
+
+def _compilation(target: Any, options: Any) -> Compilation:
+    if target.backend == "hip" and target.arch in AMD:
+        return Compilation(0, gfx=target.arch, warp_size=options.warp_size)
+    if target.backend == "cuda" and int(target.arch) // 10 in (9, 10):
+        return Compilation(int(target.arch))
+    raise TLXError(
+        "tlx kernels are compiled for Hopper (sm_90), Blackwell (sm_100) and, as far as they use what AMD GPUs have, "
+        f"for {' and '.join(AMD)}, not for {target.backend} {target.arch}"
+    )
+
+
 class TLXASTSource(ASTSource):  # type: ignore[misc]
     """A TLX kernel with the types of its arguments."""
 
@@ -43,13 +58,8 @@ class TLXASTSource(ASTSource):  # type: ignore[misc]
         """The optimised module.
 
         Raises:
-            TLXError: the target is not an NVIDIA GPU of compute capability 9.0 or 10.x.
+            TLXError: the target is neither Hopper nor Blackwell nor in ``AMD``.
         """
-        if target.backend != "cuda" or int(target.arch) // 10 not in (9, 10):
-            raise TLXError(
-                "tlx kernels are compiled for Hopper (sm_90) and Blackwell (sm_100), not for "
-                f"{target.backend} {target.arch}"
-            )
         if options.num_ctas != 1 and not versions.CLUSTERS:
             raise TLXError(versions.too_old(f"a cluster of {options.num_ctas} CTAs"))
         builder = ir.builder(context)
@@ -61,9 +71,9 @@ class TLXASTSource(ASTSource):  # type: ignore[misc]
         # In TLX each CTA of a cluster runs a program of its own; only the launcher knows of clusters.
         module.set_attr("ttg.num-ctas", builder.get_int32_attr(1))
         module.set_attr("ttg.threads-per-warp", builder.get_int32_attr(options.warp_size))
-        if options.maxnreg is not None:
+        if getattr(options, "maxnreg", None) is not None:
             module.set_attr("ttg.maxnreg", builder.get_int32_attr(options.maxnreg))
-        with compiling(Compilation(int(target.arch))):
+        with compiling(_compilation(target, options)):
             module = ast_to_module(
                 self.fn,
                 self,
@@ -75,6 +85,9 @@ class TLXASTSource(ASTSource):  # type: ignore[misc]
             )
         passes.inline(module)
         checks.protocol(module)
-        passes.optimize(module, int(target.arch))
-        checks.copy_widths(module)
+        if target.backend == "hip":
+            passes.optimize_amd(module, options)
+        else:
+            passes.optimize(module, int(target.arch))
+            checks.copy_widths(module)
         return module

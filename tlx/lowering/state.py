@@ -14,6 +14,10 @@ class Compilation:
 
     #: compute capability, such as 90 or 100; 0 for a GPU that is not NVIDIA's
     capability: int
+    #: name of an AMD GPU, such as gfx950
+    gfx: str = ""
+    #: threads of a warp
+    warp_size: int = 32
     #: name of the kernel in the machine code
     kernel: str = ""
     #: whether the kernel opens a region of tasks
@@ -35,6 +39,12 @@ _CURRENT: ContextVar[Compilation] = ContextVar("tlx_compilation")
 def current() -> Compilation:
     """The compilation under way."""
     return _CURRENT.get()
+
+
+def threads_per_warp() -> int:
+    """Threads of a warp of the target."""
+    found = _CURRENT.get(None)
+    return 32 if found is None else found.warp_size
 
 
 @contextmanager

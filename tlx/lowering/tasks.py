@@ -53,6 +53,8 @@ def generate_region(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -
     Raises:
         CompilationError: at the user's line, for whatever TLX forbids in a region.
     """
+    if current().gfx:
+        raise gen.error(node, f"async_tasks needs an NVIDIA GPU; this kernel is compiled for {current().gfx}")
     if gen.semantic.task.replica is not None:
         raise gen.error(node, "async_tasks cannot be nested")
     _no_return(gen, node)

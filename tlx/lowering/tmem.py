@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import triton.language as tl
@@ -49,7 +50,7 @@ class TensorMemorySemantic(BufferSemantic):
         have, want = reuse.type.slot_bits * max(reuse.num, 1), ty.slot_bits * num
         if want > have:
             raise TLXError(f"reuse: the buffer has {have // 32} columns, {want // 32} are needed")
-        return self.retyped(reuse.gluon(), ty)
+        return self.retyped(reuse.gluon(), self.widened(ty, have))
 
     def _tensor_type(self, shape: list[int], dtype: Any, num: int) -> buffered_tensor_type:
         self._needs_blackwell("storage_kind.tmem")
@@ -79,15 +80,22 @@ class TensorMemorySemantic(BufferSemantic):
             self._needs_blackwell("storage_kind.tmem")
         return Pool(self, storage, size)
 
-    def raw_memory(self, storage: storage_kind, bits: int, like: buffered_tensor_type) -> Any:
-        """Memory of at least so many bits (per lane, in tensor memory) for any kind of tile."""
+    def raw_memory(self, storage: storage_kind, bits: int, members: list[buffered_tensor_type]) -> tuple[Any, int]:
+        """Memory of at least so many bits (per lane, in tensor memory) for any kind of tile, and how many it has.
+
+        It is a whole number of slots of each member: some releases retype memory only as a whole.
+        """
+        like = members[0]
+        unit = math.lcm(
+            *(member.slot_bits for member in members), 32 * 32 if storage is storage_kind.tmem else 8 * _UNIT
+        )
+        bits = -(-bits // unit) * unit
         if storage is storage_kind.tmem:
-            shape = [-(-bits // (32 * 32)), like.shape[0], 32]
+            shape = [bits // (32 * 32), like.shape[0], 32]
             layout = versions.tensor_memory_layout(like.shape[0], 32)
-            return blackwell.allocate_tensor_memory(tl.float32, shape, layout, _semantic=self)
-        units = -(-bits // (8 * _UNIT))
+            return blackwell.allocate_tensor_memory(tl.float32, shape, layout, _semantic=self), bits
         layout = NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=8, rank=2)
-        return ttgl.allocate_shared_memory(tl.int8, [units, 8, 128], layout, _semantic=self)
+        return ttgl.allocate_shared_memory(tl.int8, [bits // (8 * _UNIT), 8, 128], layout, _semantic=self), bits
 
     def retyped(self, raw: Any, ty: buffered_tensor_type) -> buffered_tensor:
         """Other tiles over the same memory."""

@@ -36,9 +36,9 @@ try:
     from triton._C.libtriton.gluon_ir import GluonOpBuilder
     from triton.backends.nvidia.compiler import CUDABackend, get_ptxas
     from triton.experimental.gluon._runtime import GluonASTSource
+    from triton.experimental.gluon.language import _core as gluon_core
     from triton.experimental.gluon.language._semantic import GluonSemantic, _compute_tmem_reg_layout
     from triton.experimental.gluon.language.nvidia import blackwell
-    from triton.experimental.gluon.language.nvidia.ampere import async_copy
     from triton.experimental.gluon.language.nvidia.hopper import tma
 except ImportError as error:
     raise UnsupportedTriton(f"tlx does not know the insides of Triton {triton.__version__}: {error}") from error
@@ -57,6 +57,17 @@ CLUSTERS = hasattr(GluonOpBuilder, "create_threadwise_inline_asm")
 
 #: gathers from shared memory and scatters to it
 GATHER = hasattr(GluonOpBuilder, "create_local_gather") and hasattr(GluonOpBuilder, "create_local_scatter")
+#: hints to AMD's scheduler, slices of blocks in registers
+AMD_HINTS = hasattr(GluonOpBuilder, "create_amd_sched_barrier") and hasattr(GluonOpBuilder, "create_extract_slice")
+
+
+def warp_pipeline_stage() -> Any:
+    """Gluon's context manager for a stage of a warp pipeline, or None."""
+    from triton.experimental.gluon.language import amd
+
+    return getattr(amd, "warp_pipeline_stage", None)
+
+
 #: cluster launch control
 CLC = hasattr(GluonOpBuilder, "create_clc_try_cancel")
 
@@ -80,9 +91,7 @@ def _hint(copy: Any, eviction: str) -> dict[str, Any]:
     """An L2 hint for a TMA copy, where the release has a way to give one; it never changes what is computed."""
     if not eviction or "cache_policy" not in inspect.signature(copy).parameters:
         return {}
-    from triton.experimental.gluon.language._core import _normalize_cache_policy
-
-    return {"cache_policy": _normalize_cache_policy(None, None, eviction)}
+    return {"cache_policy": gluon_core._normalize_cache_policy(None, None, eviction)}
 
 
 def tma_load(desc: Any, offsets: Any, bar: Any, result: Any, pred: Any, eviction: str, semantic: Any) -> None:
@@ -104,10 +113,8 @@ def cp_async(
     mask_handle = ir.value() if mask is None else mask.handle
     other_handle = ir.value() if other is None else other.handle
     build = semantic.builder.create_async_copy_global_to_local
-    if hasattr(async_copy, "async_load"):
-        from triton.experimental.gluon.language._core import _normalize_cache_policy
-
-        policy = _normalize_cache_policy(None, cache_modifier or None, eviction_policy or None)
+    if hasattr(gluon_core, "_normalize_cache_policy"):
+        policy = gluon_core._normalize_cache_policy(None, cache_modifier or None, eviction_policy or None)
         build(dst.handle, ptr.handle, mask_handle, other_handle, policy._to_ir(semantic.builder), volatile)
     else:
         cache = semantic._str_to_load_cache_modifier(cache_modifier)
