@@ -67,6 +67,7 @@ def load(path: Path) -> Any:
         if importlib.util.find_spec(missing) is None:
             sys.modules[missing] = MagicMock(name=missing)
     driver.set_active(NoGpu())
+    sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -84,7 +85,11 @@ def compile_launch(module: Any, launch: dict[str, Any]) -> Any:
     kernel.create_binder()
     names = list(launch["signature"])
     attrs = {(names.index(name),): [["tt.divisibility", 16]] for name in launch["divisible"]}
-    source = kernel.ASTSource(kernel, launch["signature"], constexprs=launch["constexprs"], attrs=attrs)
+    values = {
+        name: getattr(triton.language, value["dtype"]) if isinstance(value, dict) else value
+        for name, value in launch["constexprs"].items()
+    }
+    source = kernel.ASTSource(kernel, launch["signature"], constexprs=values, attrs=attrs)
     return triton.compile(source, target=NoGpu().get_current_target(), options=launch["options"])
 
 

@@ -116,6 +116,11 @@ def differences(judged: Code, other: Code) -> list[str]:
     return found
 
 
+def report(code: Code) -> dict[str, object]:
+    """As JSON; of the parameters their number will do."""
+    return {**asdict(code), "parameters": len(code.parameters)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", metavar="NAME=FOLDER")
@@ -127,7 +132,7 @@ def main() -> None:
     table: dict[str, dict[str, object]] = {}
     for name in names:
         row = {who: read(folder / name) for who, folder in folders.items() if (folder / f"{name}.json").exists()}
-        table[name] = {who: asdict(code) for who, code in row.items()}
+        table[name] = {who: report(code) for who, code in row.items()}
         print(f"\n{name}")
         for who in folders:
             code = row.get(who)
@@ -142,7 +147,7 @@ def main() -> None:
             if who != judged and judged in row and (found := differences(row[judged], code)):
                 print(f"  {judged} against {who}: {'; '.join(found)}")
     if options.out:
-        options.out.write_text(json.dumps(table, indent=1) + "\n")
+        options.out.write_text(json.dumps(table) + "\n")
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def launches(case: Case, tutorials: Path) -> list[Launch]:
                 kernel=case.kernel,
                 signature=signature,
                 constexprs={names[path[0]]: value for path, value in constexprs.items()},
-                divisible=tuple(names[path[0]] for path in attrs),
+                divisible=tuple(names[path[0]] for path, known in attrs.items() if known),
                 options={"num_warps": options.num_warps, "num_stages": options.num_stages},
             )
         )

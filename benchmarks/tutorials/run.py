@@ -32,8 +32,6 @@ COMPILERS = 14
 WAITING = 4
 #: what issue 3 asks of each problem and of the mean
 EACH, MEAN = 0.95, 0.98
-#: folders of machine code that are not rivals
-OURS = ("sources", "ours")
 
 
 def warm(bundle: Path, names: list[str], seconds: float) -> float:
@@ -121,8 +119,8 @@ def main() -> None:
     options = parser.parse_args()
     end = time.monotonic() + options.seconds
     cases = [case for case in CASES if case.timed and options.only in case.name]
-    rivals = sorted(path.name for path in options.bundle.iterdir() if path.is_dir() and path.name not in OURS)
-    rivals = [who for who in rivals if next((options.bundle / who).glob("*.cubin"), None)]
+    folders = sorted({path.parent.name for path in options.bundle.glob("*/*.cubin")})
+    rivals = [name for name in folders if not name.startswith("ours")]
     report: dict[str, Any] = {
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
