@@ -72,9 +72,12 @@ def measure(module: Any, case: Case, problem: tuple[int, ...], found: dict[str, 
     row: dict[str, Any] = {"case": case.name, "problem": list(problem), "refused": {}}
     for who, stem in found.items():
         try:
-            kernels[who] = transplanted(launches[0].kernel, stem)
-        except ValueError as refusal:
-            row["refused"][who] = str(refusal)
+            other = transplanted(launches[0].kernel, stem)
+            # Asking for its launch loads the machine code, which a driver may be too old for.
+            assert other.run is not None
+            kernels[who] = other
+        except (ValueError, RuntimeError) as refusal:
+            row["refused"][who] = f"{type(refusal).__name__}: {refusal}"
     row["check"] = judge(module, case, sets[0], kernels)
     runs: dict[str, list[Launch]] = {
         who: [launch.through(kernel) for launch in launches] for who, kernel in kernels.items()

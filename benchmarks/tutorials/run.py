@@ -55,7 +55,22 @@ def warm(bundle: Path, names: list[str], seconds: float) -> float:
 
 
 def run(case: Case, options: argparse.Namespace, rivals: list[str], lock: Path, end: float) -> list[dict[str, Any]]:
-    """The rows of one case, failures as rows of their own."""
+    """The rows of one case, failures as rows of their own.
+
+    Whoever faults on a GPU takes the whole process along. So a case that failed among several rivals is run again with
+    the first one alone.
+    """
+    rows = attempt(case, options, rivals, lock, end)
+    if len(rivals) > 1 and any("failed" in row for row in rows):
+        rows = [{**row, "among": rivals} for row in rows if "failed" in row]
+        rows += attempt(case, options, rivals[:1], lock, end)
+    for row in rows:
+        print(line(row), flush=True)
+    return rows
+
+
+def attempt(case: Case, options: argparse.Namespace, rivals: list[str], lock: Path, end: float) -> list[dict[str, Any]]:
+    """What one process says of a case."""
     left = end - time.monotonic()
     if left < options.limit:
         return [{"case": case.name, "failed": "no time left"}]
@@ -72,8 +87,6 @@ def run(case: Case, options: argparse.Namespace, rivals: list[str], lock: Path, 
     rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     if code:
         rows.append({"case": case.name, "failed": f"exit {code}", "log": complaint[-2000:]})
-    for row in rows:
-        print(line(row), flush=True)
     return rows
 
 

@@ -232,3 +232,17 @@ def test_wrong_and_failed_rows_have_no_speed():
     assert found["fork"]["compared"] == 1
     assert "WRONG" in run.line(rows[1])
     assert "FAILED exit -14" in run.line(rows[2])
+
+
+def test_a_fault_among_rivals_is_looked_at_again_with_one(monkeypatch):
+    asked = []
+
+    def attempt(case, options, rivals, lock, end):
+        asked.append(rivals)
+        return [row(1.0)] if len(rivals) == 1 else [row(1.0), {"case": "sample", "failed": "exit 1"}]
+
+    monkeypatch.setattr(run, "attempt", attempt)
+    rows = run.run(CASE, None, ["fork", "utlx"], Path("lock"), 0.0)
+    assert asked == [["fork", "utlx"], ["fork"]]
+    assert rows == [{"case": "sample", "failed": "exit 1", "among": ["fork", "utlx"]}, row(1.0)]
+    assert run.run(CASE, None, ["fork"], Path("lock"), 0.0) == [row(1.0)]
