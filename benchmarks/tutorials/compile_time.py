@@ -44,13 +44,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bundle", type=Path, required=True)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--only", default="", help="cases whose name contains one of these, by commas")
     parser.add_argument("compilers", nargs="+", metavar="NAME=PYTHON")
     options = parser.parse_args()
     compilers = dict(text.split("=", 1) for text in options.compilers)
     first = next(iter(compilers))
     rows: dict[str, dict[str, Any]] = {}
-    for name in (case.name for case in CASES if case.timed and options.only in case.name):
+    wanted = options.only.split(",")
+    for name in (case.name for case in CASES if case.timed and any(part in case.name for part in wanted)):
         samples: dict[str, list[float]] = {who: [] for who in compilers}
         for _ in range(ROUNDS):
             for who, python in compilers.items():
