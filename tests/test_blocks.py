@@ -25,7 +25,7 @@ def outputs(text):
     "line",
     [
         "    scale = 1  # tlxify: skip[TLX307] looked at by hand",
-        "    # tlxify: skip[TLX311] looked at by hand",
+        "    # tlxify: skip[TLX304] looked at by hand",
         "    scale = 1  # tlxify",
         "    scale = None  # tlxify: a note of my own",
     ],

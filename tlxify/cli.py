@@ -158,6 +158,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print machin
 schedule_option = click.option(
     "--schedule", type=click.Choice(["auto", "persistent", "cooperative"]), default="auto", show_default=True
 )
+gate_option = click.option(
+    "--no-profit-gate", "ungated", is_flag=True, help="Convert also what is not expected to become faster."
+)
 
 
 @main.command()
@@ -171,6 +174,7 @@ schedule_option = click.option(
     "--verify", "upto", type=click.Choice(RUNGS), default="protocol", show_default=True, help="Prove up to here."
 )
 @schedule_option
+@gate_option
 @json_option
 def convert(
     paths: tuple[Path, ...],
@@ -179,6 +183,7 @@ def convert(
     write: bool,
     upto: str,
     schedule: str,
+    ungated: bool,
     as_json: bool,
 ) -> None:
     """Shows roles, diff, plan and verdict of the conversion of FILE; writes nothing unless told to."""
@@ -188,7 +193,7 @@ def convert(
         raise click.UsageError("-o must not name FILE itself; use --write to bind the conversion there")
     job = Job(upto=Rung[upto.upper()])
     for path in paths:
-        conversion = converted(path, kernels, schedule)
+        conversion = converted(path, kernels, schedule, profitable=not ungated)
         job.conversions.append(conversion)
         verified(job, conversion, partial(progress, quiet=as_json))
         if not as_json:
@@ -235,12 +240,13 @@ def save(job: Job, conversion: FileConversion, path: Path, output: Path | None) 
 @paths_argument
 @kernel_option
 @schedule_option
+@gate_option
 @json_option
-def analyze(paths: tuple[Path, ...], kernels: tuple[str, ...], schedule: str, as_json: bool) -> None:
+def analyze(paths: tuple[Path, ...], kernels: tuple[str, ...], schedule: str, ungated: bool, as_json: bool) -> None:
     """Shows which warps would run each statement of FILE, the plan, and what stands in the way."""
     job = Job()
     for path in paths:
-        conversion = converted(path, kernels, schedule)
+        conversion = converted(path, kernels, schedule, profitable=not ungated)
         job.conversions.append(conversion)
         if not as_json:
             for kernel in conversion.kernels:
@@ -254,12 +260,15 @@ def analyze(paths: tuple[Path, ...], kernels: tuple[str, ...], schedule: str, as
 @kernel_option
 @click.option("--upto", type=click.Choice(RUNGS[1:]), default="compiled", show_default=True, help="Prove up to here.")
 @schedule_option
+@gate_option
 @json_option
-def verify(paths: tuple[Path, ...], kernels: tuple[str, ...], upto: str, schedule: str, as_json: bool) -> None:
+def verify(
+    paths: tuple[Path, ...], kernels: tuple[str, ...], upto: str, schedule: str, ungated: bool, as_json: bool
+) -> None:
     """Converts FILE in memory and proves the conversion, rung by rung."""
     job = Job(upto=Rung[upto.upper()])
     for path in paths:
-        conversion = converted(path, kernels, schedule)
+        conversion = converted(path, kernels, schedule, profitable=not ungated)
         job.conversions.append(conversion)
         verified(job, conversion, partial(progress, quiet=as_json))
         if not as_json:
@@ -275,10 +284,11 @@ def verify(paths: tuple[Path, ...], kernels: tuple[str, ...], upto: str, schedul
 @kernel_option
 @click.option("--stage", type=click.Choice(["kernel", "facts", "plan"]), required=True, help="What to print.")
 @schedule_option
-def dump(path: Path, kernels: tuple[str, ...], stage: str, schedule: str) -> None:
+@gate_option
+def dump(path: Path, kernels: tuple[str, ...], stage: str, schedule: str, ungated: bool) -> None:
     """Prints one stage of the pipeline for FILE, field by field."""
     if stage == "plan":
-        conversion = converted(path, kernels, schedule)
+        conversion = converted(path, kernels, schedule, profitable=not ungated)
         values: Iterable[object] = [kernel.plan for kernel in conversion.kernels if kernel.plan is not None]
         refused = [*conversion.diagnostics, *(item for kernel in conversion.kernels for item in kernel.diagnostics)]
         source = conversion.source

@@ -88,6 +88,10 @@ class Load:
     other_use: Span | None = None
     #: Loads that its address or mask depends on.
     depends_on: frozenset[int] = frozenset()
+    #: Its address or mask depends on the result of a dot.
+    after_dot: bool = False
+    #: Names that its statement reads outside of the load itself.
+    beside: frozenset[str] = frozenset()
     #: For a scalar: elements from the beginning of the parameter's memory, and what stands for the value.
     offset: Poly | None = None
     symbol: Symbol | None = None
@@ -138,11 +142,28 @@ class DotOperand:
     axes: tuple[AxisId | None, ...]
     #: Every load its data depends on.
     loads: frozenset[int] = frozenset()
+    #: Its data depends on the result of another dot.
+    after_dot: bool = False
+    #: Names that the expression reads.
+    reads: frozenset[str] = frozenset()
+
+
+class Sum(Enum):
+    """What a statement does with the dot in it."""
+
+    #: `acc = tl.dot(a, b, acc)`, `acc += tl.dot(a, b)`, `acc = acc + tl.dot(a, b)`.
+    ADDED = "added"
+    #: `acc = acc * scale + tl.dot(a, b)`, where the loop carries `acc`: it has the dtype and the shape of the sum.
+    RESCALED = "rescaled"
+    #: `qk = tl.dot(q, k)`.
+    ALONE = "alone"
+    #: Anything else: the dot is part of a larger expression.
+    WITHIN = "within"
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A `tl.dot` inside a loop that accumulates into one name."""
+    """A `tl.dot`."""
 
     span: Span
     statement: Span
@@ -155,6 +176,12 @@ class Dot:
     accumulator: str | None
     #: Keyword arguments of the source that still mean something for a tensor-core dot: (name, text).
     options: tuple[tuple[str, str], ...] = ()
+    sum: Sum = Sum.WITHIN
+    #: The name its statement binds: the accumulator where there is one.
+    result: str | None = None
+    #: For RESCALED, the text of what the dot is added to; names its statement reads outside of the dot's operands.
+    addend: str = ""
+    beside: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

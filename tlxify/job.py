@@ -67,7 +67,7 @@ def read(path: Path) -> SourceFile | FileConversion:
         raise Unreadable(f"cannot read {path}: {error.strerror}") from error
 
 
-def converted(path: Path, kernels: Sequence[str], schedule: str) -> FileConversion:
+def converted(path: Path, kernels: Sequence[str], schedule: str, *, profitable: bool = True) -> FileConversion:
     """What converting the file at `path` comes to; a refusal of the whole file is an outcome like any other."""
     from .pipeline import convert as convert_source
 
@@ -75,7 +75,8 @@ def converted(path: Path, kernels: Sequence[str], schedule: str) -> FileConversi
     if isinstance(source, FileConversion):
         return source
     try:
-        return suppress.apply(convert_source(source, kernels=tuple(kernels) or None, schedule=schedule))
+        wanted = tuple(kernels) or None
+        return suppress.apply(convert_source(source, kernels=wanted, schedule=schedule, profitable=profitable))
     except Decline as refusal:
         return FileConversion(source, diagnostics=(refusal.diagnostic,))
 

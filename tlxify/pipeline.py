@@ -56,16 +56,26 @@ def _contract(kernel: Kernel, facts: Facts) -> Contract | None:
 
 
 def convert(
-    source: SourceFile, kernels: tuple[str, ...] | None = None, schedule: str = "auto", target: Target = HOPPER
+    source: SourceFile,
+    kernels: tuple[str, ...] | None = None,
+    schedule: str = "auto",
+    target: Target = HOPPER,
+    *,
+    profitable: bool = True,
 ) -> FileConversion:
-    """Converts the kernels of a file. Raises Decline only for the file as a whole (TLX101, TLX102, TLX103, TLX108)."""
+    """Converts the kernels of a file. Raises Decline only for the file as a whole (TLX101, TLX102, TLX103, TLX108).
+
+    With `profitable`, kernels that could be converted but are not expected to gain by it are declined.
+    """
     source = _written_by_user(source)
     module = parse_module(source)
     width = line_length(Path(source.path))
     results: list[tuple[KernelOutcome, blocks.Piece | None]] = []
     pieces: list[blocks.Piece] = []
     for kernel in _chosen(module, kernels):
-        outcome, piece = _convert_one(kernel, pieces, target, width, persistent=SCHEDULES[schedule])
+        outcome, piece = _convert_one(
+            kernel, pieces, target, width, persistent=SCHEDULES[schedule], profitable=profitable
+        )
         results.append((outcome, piece))
         pieces += [piece] if piece is not None else []
     if not pieces:
@@ -86,12 +96,18 @@ def convert(
 
 
 def _convert_one(
-    kernel: Kernel, beside: list[blocks.Piece], target: Target, width: int, *, persistent: bool
+    kernel: Kernel,
+    beside: list[blocks.Piece],
+    target: Target,
+    width: int,
+    *,
+    persistent: bool,
+    profitable: bool,
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
     try:
         sliced = cut(kernel, [piece.slice for piece in beside])
         facts = analyze_kernel(kernel)
-        plan = make_plan(kernel, facts, target, persistent=persistent)
+        plan = make_plan(kernel, facts, target, persistent=persistent, profitable=profitable)
         contract = infer_contract(kernel, facts)
         piece = blocks.piece(kernel, plan, sliced, fingerprint(kernel), width)
     except Decline as refusal:
@@ -109,7 +125,9 @@ def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str,
     return replace(outcome, conversion=conversion)
 
 
-def make_plan(kernel: Kernel, facts: Facts, target: Target = HOPPER, *, persistent: bool = True) -> Plan:
+def make_plan(
+    kernel: Kernel, facts: Facts, target: Target = HOPPER, *, persistent: bool = True, profitable: bool = True
+) -> Plan:
     """The plan for a kernel. Raises Decline."""
     taken = {n.id for n in ast.walk(kernel.module.tree) if isinstance(n, ast.Name)} | {p.name for p in kernel.params}
     taken |= {n.id for node in walk(kernel.body) for n in ast.walk(node.node) if isinstance(n, ast.Name)}
@@ -121,7 +139,7 @@ def make_plan(kernel: Kernel, facts: Facts, target: Target = HOPPER, *, persiste
     stem = kernel.name.strip("_")
     taken |= {f"_{stem}_ws" for name in kernel.module.helpers if name.strip("_") == stem and name < kernel.name}
     parameters = tuple(param.name for param in kernel.params)
-    return cooperative.plan(facts, parameters, frozenset(taken), target, persistent=persistent)
+    return cooperative.plan(facts, parameters, frozenset(taken), target, persistent=persistent, profitable=profitable)
 
 
 def _refused(kernel: Kernel, diagnostic: Diagnostic) -> KernelOutcome:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from .facts import Sum
 from .source import Span
 
 
@@ -40,53 +41,115 @@ class Buffer:
     tile: tuple[str, str]
     #: Which of the two is divided between consumer groups.
     split: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """One load of the source: the producer fills a buffer's slot in its place, the consumers look at the slot."""
+
+    buffer: str
+    load: Span
+    statement: Span
     #: Coordinates of the tile in the view, batch first, as the producer writes them.
     coordinates: tuple[str, ...]
     #: Names of the source kernel that the coordinates read.
     reads: frozenset[str]
-    load: Span
-    statement: Span
+    #: What the consumers call the slot's tile; None where the load is part of a larger expression.
+    name: str | None
+    #: Dots alone read it, in place; otherwise it is loaded into registers.
+    in_place: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place where a slot is filled and used: loads in one block of statements, freed in the same block."""
+
+    fills: tuple[Fill, ...]
+    #: The statement behind which nothing reads the slot any more.
+    release: Span
+
+    @property
+    def first(self) -> Span:
+        """The statement that acquires the slot."""
+        return self.fills[0].statement
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An operand of a dot: a slot of a buffer, or a value in registers."""
+
+    #: Name of the buffer; None: `text` is an expression of the source.
+    buffer: str | None
+    #: The name of the slot's view, or the expression.
+    text: str
+    #: The source transposes the loaded tile on its way to the dot.
+    transposed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DotStep:
-    """One dot of the loop, fed from the ring."""
+    """One dot that reads its operands where the rings hold them."""
 
     span: Span
     statement: Span
-    accumulator: str
-    a: str
-    b: str
-    #: The source transposes the loaded tile on its way to the dot.
-    a_transposed: bool
-    b_transposed: bool
+    sum: Sum
+    #: The name that holds the product while the dot is under way.
+    result: str
+    #: What the product is added to, "" for nothing; where `sum` is RESCALED, what `result` is set to before.
+    addend: str
+    a: Side
+    b: Side
+    #: Stays unretired until the next trip of its loop.
+    in_flight: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
-    """STAGES slots that the producer fills and the consumers empty, once per trip of one loop."""
+class InFlight:
+    """A loop whose dots stay under way while the next slot is awaited: a trip frees the slot of the trip before."""
 
     loop: Span
-    buffers: tuple[Buffer, ...]
-    dots: tuple[DotStep, ...]
-    #: Barrier arrays: `full` (producer → consumers), `empty` (consumers → producer).
-    full: str
-    empty: str
     #: Variable and bounds of the loop: text of start and stop, for "not the first trip" and "at least one trip".
     variable: str
     start: str
     stop: str
     #: The loop variable counts trips from 0 and the loop runs once: it is the slot counter itself.
     counted_by_loop: bool
-    #: Another round of the ring may follow: the last slot must be released after the loop.
-    reused: bool
-    #: The loop runs under a condition, and its accumulator goes on where the arms meet again.
-    branched: bool
+    #: The loop may run again: the last slot must be released behind it.
+    again: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """Slots that the producer fills and the consumers empty, at one or several places of the kernel."""
+
+    buffers: tuple[Buffer, ...]
+    sites: tuple[Site, ...]
+    #: Slots: the constexpr STAGES, or "1" for tiles that stay while a whole loop reads them.
+    depth: str
+    #: Barrier arrays: `full` (producer → consumers), `empty` (consumers → producer); None: each slot is filled once.
+    full: str
+    empty: str | None
+    #: Names that the emitted code introduces: the slot, counters of filled and used slots, bytes of a slot.
+    slot: str
+    filled: str
+    used: str
+    bytes: str
+    in_flight: InFlight | None = None
 
     @property
-    def in_flight(self) -> int:
-        """Dots that stay unretired when a trip ends."""
-        return len(self.dots)
+    def counters(self) -> tuple[str, str]:
+        """What counts filled and used slots."""
+        held = self.in_flight
+        return (held.variable, held.variable) if held and held.counted_by_loop else (self.filled, self.used)
+
+    @property
+    def counted(self) -> bool:
+        """Whether the tasks count slots in variables of their own."""
+        return self.empty is not None and not (self.in_flight and self.in_flight.counted_by_loop)
+
+    def buffer(self, name: str) -> Buffer:
+        """The buffer of that name."""
+        return next(buffer for buffer in self.buffers if buffer.name == name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +258,10 @@ class Plan:
     converted: str
     schedule: str
     target: str
-    ring: Ring
+    #: In the order in which the kernel first fills them.
+    rings: tuple[Ring, ...]
+    #: In source order; a dot that is not among them stays as the source has it.
+    dots: tuple[DotStep, ...]
     barriers: tuple[Barrier, ...]
     tasks: tuple[Task, ...]
     edges: tuple[Edge, ...]
@@ -209,6 +275,12 @@ class Plan:
     reversible: tuple[Span, ...]
     #: Names that the emitted code introduces, by purpose: "slot", "filled", "used", "stages" …
     names: tuple[tuple[str, str], ...]
+    #: Rows and columns of the dots' results.
+    products: tuple[tuple[str, str], ...] = ()
+    #: An accumulator is one of two values where arms meet again.
+    branched: bool = False
+    #: Loops whose counter has another name here.
+    counters: tuple[tuple[Span, str], ...] = ()
     #: Proofs and notes worth a comment in the output: (statement, text).
     notes: tuple[tuple[Span, str], ...] = ()
 
@@ -220,7 +292,15 @@ class Plan:
         """The task of that name."""
         return next(task for task in self.tasks if task.name == name)
 
-    def slot_bytes(self) -> Iterator[tuple[Buffer, str]]:
-        """Bytes that one stage takes per buffer, as text over constexprs and `itemsize`."""
-        for buffer in self.ring.buffers:
-            yield buffer, f"{buffer.tile[0]} * {buffer.tile[1]}"
+    def buffers(self) -> Iterator[tuple[Ring, Buffer]]:
+        """Every buffer with its ring."""
+        for ring in self.rings:
+            for buffer in ring.buffers:
+                yield ring, buffer
+
+    def fills(self) -> Iterator[tuple[Ring, Site, Fill]]:
+        """Every load that a ring takes over."""
+        for ring in self.rings:
+            for site in ring.sites:
+                for fill in site.fills:
+                    yield ring, site, fill

@@ -28,8 +28,12 @@ class _Marks:
         self.plan = plan
         self.produced = plan.task("producer").keeps
         self.consumed = plan.task("consumer").keeps
-        self.loads = {b.statement: b for b in plan.ring.buffers}
-        self.dots = {d.statement: d for d in plan.ring.dots}
+        self.loads = {fill.statement: ring.buffer(fill.buffer) for ring, _, fill in plan.fills()}
+        self.dots = {step.statement: step for step in plan.dots}
+        #: Behind the last loop that fills or uses slots, or behind the last dot, the epilogue begins.
+        spans = [fill.statement for _, _, fill in plan.fills()] + [dot.statement for dot in facts.dots]
+        loops = [loop for load in facts.loads if load.statement in self.loads for loop in load.loops[-1:]]
+        self.end = max((span.end_line, span.end_column) for span in (*spans, *loops))
         self.address = _address_names(facts, plan)
         # Statements of no width are not in the source: they carry an early return on.
         written = (s for s in every(facts.statements) if s.span != Span(s.span.line, s.span.column, *_start(s.span)))
@@ -53,7 +57,10 @@ class _Marks:
             around = [s for s in self.statements if s.kind == "branch" and s.span.contains(span)]
             return (self._of(around[-1])[0] if around else frozenset()), "what follows stands under the other condition"
         if span in self.dots:
-            return frozenset({"consumer"}), f"dot on slots of {self.dots[span].a} and {self.dots[span].b}"
+            step = self.dots[span]
+            return frozenset(
+                {"consumer"}
+            ), f"dot on slots of {' and '.join(s.buffer for s in (step.a, step.b) if s.buffer)}"
         if span in self.loads:
             return frozenset({"producer"}), f"fills {self.loads[span].name} through {self.loads[span].view.descriptor}"
         roles: set[str] = set()
@@ -72,7 +79,7 @@ class _Marks:
         return frozenset({"dead"}), "nothing needs it"
 
     def _before_end(self, span: Span) -> bool:
-        return (span.line, span.column) <= (self.plan.ring.loop.end_line, self.plan.ring.loop.end_column)
+        return (span.line, span.column) <= self.end
 
 
 def _start(span: Span) -> tuple[int, int]:
@@ -81,9 +88,8 @@ def _start(span: Span) -> tuple[int, int]:
 
 def _address_names(facts: Facts, plan: Plan) -> frozenset[str]:
     """Names that only led to operand addresses and masks."""
-    found = frozenset(
-        n for s in every(facts.statements) if s.span in {b.statement for b in plan.ring.buffers} for n in s.reads
-    )
+    filling = {fill.statement for _, _, fill in plan.fills()}
+    found = frozenset(n for s in every(facts.statements) if s.span in filling for n in s.reads)
     while True:
         more = found | {n for s in every(facts.statements) if s.binds & found for n in s.reads}
         if more == found:

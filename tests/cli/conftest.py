@@ -34,7 +34,12 @@ class Fakes:
     asked: list[tuple[object, ...]] = field(default_factory=list)
 
     def convert(
-        self, source: SourceFile, kernels: tuple[str, ...] | None = None, schedule: str = "auto"
+        self,
+        source: SourceFile,
+        kernels: tuple[str, ...] | None = None,
+        schedule: str = "auto",
+        *,
+        profitable: bool = True,
     ) -> FileConversion:
         self.asked.append(("convert", kernels, schedule))
         if isinstance(self.outcome, Exception):

@@ -37,11 +37,12 @@ def test_tables_hold_every_task_buffer_and_barrier(gemm):
     lines = text(gemm.plan, gemm.contract)
     for name in [task.name for task in gemm.plan.tasks] + [barrier.name for barrier in gemm.plan.barriers]:
         assert [line for line in lines if line.startswith(f"{name} ")], name
-    for buffer in gemm.plan.ring.buffers:
+    for ring, _, fill in gemm.plan.fills():
+        buffer = ring.buffer(fill.buffer)
         (line,) = (line for line in lines if line.startswith(f"{buffer.name} "))
         assert " × ".join(buffer.tile) in line
         assert f"{buffer.view.parameter}[" in line
-        assert line.endswith(", ".join(buffer.coordinates))
+        assert line.endswith(", ".join(fill.coordinates))
 
 
 def test_bytes_follow_from_each_config(gemm):

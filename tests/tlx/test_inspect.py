@@ -97,6 +97,14 @@ def test_conversions_in_the_dot_loop():
     assert inspect.dot_loop_conversions(TTGIR.replace("warp_group_dot", "other")) == ()
 
 
+def test_conversions_that_a_kernel_asks_for_or_that_cost_nothing():
+    loading = TTGIR.replace("      scf.if %cond {", "      %g = tt.load %addresses\n      scf.if %cond {")
+    assert inspect.dot_loop_conversions(loading) == ()
+    between = loading.replace("#blocked>", "#mma1>")
+    assert [line.split(" ")[0] for line in inspect.dot_loop_conversions(between)] == ["%y"]
+    assert inspect.dot_loop_conversions(TTGIR.replace("64x64", "64x1")) == ()
+
+
 @triton.jit
 def plain_matmul(a, b, c, K, BLOCK: tl.constexpr):
     rows = tl.arange(0, BLOCK)

@@ -21,10 +21,12 @@ class Box:
     shape: tuple[int, ...]
     #: Slots of this operand in one stage: the number of consumer groups where the operand is split between them.
     count: int = 1
+    #: The operand has one slot whatever the depth of the rings: its tile stays while a whole loop reads it.
+    stays: bool = False
 
     @property
     def elements(self) -> int:
-        """Elements in one stage."""
+        """Elements in one stage, or in all if the operand stays."""
         return math.prod(self.shape) * self.count
 
 
@@ -40,6 +42,8 @@ class Schedule:
     split: str | None = None
     #: The constexprs whose product is the output tile, for an estimate of what the epilogue takes in shared memory.
     output: tuple[str, ...] = ()
+    #: Where there is more than one dot, the constexprs that are rows and columns of each result.
+    products: tuple[tuple[str, str], ...] = ()
     #: The accumulator is one of two values where arms meet again: that takes twice its registers.
     branched: bool = False
     #: Configs to try besides the source's, in its terms: constexprs, `num_warps` and `num_stages`. A config may also

@@ -110,6 +110,9 @@ def plan_ring(
         if name not in chosen or len(chosen[name].shape) != len(view.shape):
             raise Fallback("box", f"the boxes have none of {len(view.shape)} axes for {name}")
     layouts = tuple((name, chosen[name], views[name].itemsize, views[name].transposed) for name in views)
+    for rows in {arguments.get(rows) for rows, _ in schedule.products}:
+        if isinstance(rows, int) and rows % WGMMA_ROWS:
+            raise Fallback("rows", f"a dot of {rows} rows; the tensor cores take multiples of {WGMMA_ROWS}")
     ring = _fit(layouts, _epilogue_bytes(schedule, arguments), num_stages, consumers, warps, registers)
     if isinstance(ring, RingPlan):
         return ring
@@ -129,15 +132,17 @@ def _fit(
     for name, box, itemsize, transposed in layouts:
         if (refusal := _box_refusal(name, box, itemsize, transposed)) is not None:
             return refusal
-    stage = sum(box.elements * itemsize for _, box, itemsize, _ in layouts)
-    free = CTA_SHARED_BYTES - epilogue
+    stage = sum(box.elements * itemsize for _, box, itemsize, _ in layouts if not box.stays)
+    # The barriers of tiles that stay, one pair each, share a block with nothing else in the worst case.
+    staying = [box.elements * itemsize + BARRIER_BLOCK for _, box, itemsize, _ in layouts if box.stays]
+    free = CTA_SHARED_BYTES - epilogue - sum(staying)
     deepest = _depth(stage, free)
     stages = min(max(MIN_STAGES, num_stages), deepest)
     if stages < MIN_STAGES:
         return Fallback("shared-memory", f"{MIN_STAGES} stages of {stage} bytes do not fit into {free} bytes")
     sharing = next((way for way in SHARINGS if consumers * warps == 4 and registers == way.consumer_registers), None)
-    beside = SM_SHARED_BYTES // sharing.ctas - RESERVED_BYTES - epilogue if sharing else 0
-    fitting = SM_SHARED_BYTES // (_ring_bytes(stage, stages) + epilogue + RESERVED_BYTES)
+    beside = SM_SHARED_BYTES // sharing.ctas - RESERVED_BYTES - epilogue - sum(staying) if sharing else 0
+    fitting = SM_SHARED_BYTES // (_ring_bytes(stage, stages) + sum(staying) + epilogue + RESERVED_BYTES)
     return RingPlan(
         stages=stages,
         consumers=consumers,
@@ -214,9 +219,10 @@ def _consumer_groups(schedule: Schedule, arguments: Mapping[str, Any], num_warps
 
 
 def _accumulators(schedule: Schedule, arguments: Mapping[str, Any], warps: int) -> int:
-    """Accumulators of a consumer thread, 0 where the output tile is not known."""
-    output = [side for side in map(arguments.get, schedule.output) if isinstance(side, int)]
-    return math.prod(output) // (warps * 32) if output else 0
+    """Accumulators of a consumer thread over all dots, 0 where no tile is known."""
+    tiles = [[arguments.get(side) for side in sides] for sides in schedule.products or (schedule.output,)]
+    known = [math.prod(tile) for tile in tiles if tile and all(isinstance(side, int) for side in tile)]  # type: ignore[arg-type]
+    return sum(known) // (warps * 32)
 
 
 def _registers(schedule: Schedule, arguments: Mapping[str, Any], warps: int) -> int:
@@ -224,7 +230,9 @@ def _registers(schedule: Schedule, arguments: Mapping[str, Any], warps: int) -> 
     output = [side for side in map(arguments.get, schedule.output) if isinstance(side, int)]
     if warps > 4 or len(output) != 2 or schedule.branched:
         return MANY_REGISTERS
-    columns, held = output[1], _accumulators(schedule, arguments, warps)
+    wide = [arguments.get(columns) for _, columns in schedule.products]
+    columns = max([output[1], *(side for side in wide if isinstance(side, int))])
+    held = _accumulators(schedule, arguments, warps)
     return next(
         (way.consumer_registers for way in SHARINGS if columns <= way.columns and held <= way.accumulators),
         MANY_REGISTERS,

@@ -21,6 +21,8 @@ COUNTED = ("HGMMA", "IGMMA", "QGMMA", "UTMALDG", "UTMASTG", "SYNCS", "USETMAXREG
 WARPGROUP_PRODUCTS = ("HGMMA", "QGMMA", "IGMMA")
 
 #: from accumulator #mma to operand A over #mma
+#: Operations on global memory by the threads themselves.
+_GLOBAL = re.compile(r"\btt\.(load|store|atomic_rmw|atomic_cas)\b")
 _STAYS = re.compile(r", (#mma\w*)> -> tensor<\S+, #ttg\.dot_op<\{opIdx = 0, parent = \1,")
 _NOTE = re.compile(r"\(C(\d+)\)")
 
@@ -124,7 +126,9 @@ def dot_loop_conversions(ttgir: str) -> tuple[str, ...]:
     order.
 
     A product's result that becomes the register operand of the next one stays in its registers, so the conversion from
-    an accumulator layout to the operand layout of the same accumulator is not listed.
+    an accumulator layout to the operand layout of the same accumulator is not listed; nor is that of one number per row
+    or column. Where the loop itself loads or stores global memory, tiles change to and from the layout of such accesses
+    as the kernel asks: there, conversions between two accumulator layouts are listed alone.
     """
     open_loops: list[tuple[int, int]] = []  # (depth of braces before the loop, first line)
     lines = ttgir.splitlines()
@@ -144,8 +148,18 @@ def dot_loop_conversions(ttgir: str) -> tuple[str, ...]:
         dots = any(re.search(r"warp_group_dot\b", line) for line in lines[first : last + 1])
         if dots and not any(first < start and end < last for start, end in inner):
             inner.append((first, last))
-            found |= {n for n in range(first, last) if "ttg.convert_layout" in lines[n] and not _STAYS.search(lines[n])}
+            asks = any(_GLOBAL.search(line) for line in lines[first : last + 1])
+            found |= {n for n in range(first, last) if _converts(lines[n], between_accumulators=asks)}
     return tuple(lines[n].strip() for n in sorted(found))
+
+
+def _converts(line: str, *, between_accumulators: bool) -> bool:
+    if "ttg.convert_layout" not in line or _STAYS.search(line):
+        return False
+    shape = re.search(r": tensor<((?:\d+x)+)", line)
+    if shape is not None and sum(side not in ("", "1") for side in shape[1].split("x")) < 2:
+        return False
+    return not between_accumulators or re.search(r"#mma\w*> -> tensor<[^#]*#mma\w*>", line) is not None
 
 
 def inspect_compiled(kernel: Compiled) -> CompiledFacts:

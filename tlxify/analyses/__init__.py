@@ -6,17 +6,17 @@ import ast
 from collections.abc import Callable
 
 from ..diagnostics import Decline, Diagnostic
-from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, RowBound, Store
-from ..model import Branch, Kernel, walk
+from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, RowBound, Store, Sum
+from ..model import Branch, Kernel, Statement, walk
 from ..poly import Poly, Symbol
 from ..source import Span
 from .access import describe, zero_fill
-from .accumulate import accumulator_of
+from .accumulate import use_of
 from .conditions import comparisons
-from .defuse import statement_facts
+from .defuse import names, names_beside, statement_facts
 from .events import DotEvent, LoadEvent, StoreEvent
 from .interpret import Interpreter
-from .values import Value
+from .values import DOT, Value
 
 __all__ = ["analyze"]
 
@@ -40,6 +40,7 @@ class _Assembly:
         self.tiles = frozenset(s for s in lengths if s.constexpr)
         addresses = [*(e.address for e in self.events.loads), *(e.address for e in self.events.stores)]
         self.is_pointer = _pointer_test(kernel, addresses)
+        self.nodes = {node.span: node.node for node in walk(kernel.body) if isinstance(node, Statement)}
 
     def facts(self) -> Facts:
         loads, stores = self.events.loads, self.events.stores
@@ -91,6 +92,7 @@ class _Assembly:
             return None
 
     def _load(self, event: LoadEvent) -> Load:
+        depends_on = event.address.loads | (event.mask.loads if event.mask else frozenset())
         return Load(
             id=event.id,
             span=event.place.span,
@@ -104,7 +106,9 @@ class _Assembly:
             axes=self._roots(event.address.axes),
             scope=event.scope,
             other_use=self.events.other_uses.get(event.id),
-            depends_on=event.address.loads | (event.mask.loads if event.mask else frozenset()),
+            depends_on=depends_on - {DOT},
+            after_dot=DOT in depends_on,
+            beside=self._beside(event.place.statement, event.place.span),
             offset=self._offset(event),
             symbol=event.symbol,
         )
@@ -124,7 +128,13 @@ class _Assembly:
             bounds=tuple(RowBound(self.axes.find(b.axis), b.index) for b in bounds or ()),
         )
 
+    def _beside(self, statement: Span, *without: Span) -> frozenset[str]:
+        node = self.nodes.get(statement)
+        return names_beside(node, without) if node is not None else frozenset()
+
     def _dot(self, event: DotEvent) -> Dot:
+        use = use_of(self.nodes.get(event.place.statement), event, self.kernel)
+        operands = (Span.of(event.a_node), Span.of(event.b_node))
         return Dot(
             span=event.place.span,
             statement=event.place.statement,
@@ -134,8 +144,12 @@ class _Assembly:
             helpers=event.place.helpers,
             a=self._operand(event.a, event.a_node),
             b=self._operand(event.b, event.b_node),
-            accumulator=accumulator_of(self.kernel, event),
+            accumulator=use.result if use.sum is Sum.ADDED else None,
             options=event.options,
+            sum=use.sum,
+            result=use.result,
+            addend=use.addend,
+            beside=self._beside(event.place.statement, *operands),
         )
 
     def _operand(self, value: Value, node: ast.expr) -> DotOperand:
@@ -143,7 +157,16 @@ class _Assembly:
         if value.origin.kind == "load":
             how = Operand.TRANSPOSED if value.origin.transposed else Operand.DIRECT
         text = ast.unparse(node)
-        return DotOperand(how, Span.of(node), text, value.origin.load, self._roots(value.axes), value.loads)
+        return DotOperand(
+            how,
+            Span.of(node),
+            text,
+            value.origin.load,
+            self._roots(value.axes),
+            value.loads - {DOT},
+            DOT in value.loads,
+            names(node, ast.Load),
+        )
 
     def _roots(self, axes: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return tuple(None if axis is None else self.axes.find(axis) for axis in axes)

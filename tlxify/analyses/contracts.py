@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from ..contract import FLOAT16_DTYPES, ConstexprSpec, Contract, LaunchConfig, ScalarSpec, TensorSpec
 from ..diagnostics import Decline
-from ..facts import Access, Dimension, Facts
+from ..facts import Access, Dimension, Facts, LoopFact
 from ..model import Kernel, Param
 from ..parse.launches import CallSite, call_sites, tuner_configs
-from ..poly import Poly
+from ..poly import ONE, Poly
 from ..source import Span
 from .scalars import Scalars, one_more
 
@@ -34,7 +34,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     for param in kernel.params:
         if param.name in pointers:
             continue
-        if param.name in sizes:
+        if param.name in sizes and not (param.constexpr and param.name in tiles):
             scalars.append(ScalarSpec(param.name, "size", param.constexpr))
         elif param.name in strides:
             scalars.append(ScalarSpec(param.name, "stride", param.constexpr))
@@ -46,7 +46,9 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     configs, known = _configs(kernel, sites, constexprs, (rows, columns, depth))
     names = {p.name for p in kernel.params} | set(free) | {"cdiv", "min", "max"}
     grid = _grid(facts, extents, sites, (rows, columns), free, names)
-    loop = next((loop for loop in facts.loops if facts.dots and loop.span == facts.dots[0].loops[-1]), None)
+    around = next((dot.loops[-1] for dot in facts.dots if dot.loops), None)
+    loop = next((loop for loop in facts.loops if loop.span == around), None)
+    depth = _walked(facts, extents, loop) or depth
     counted = loop is None or loop.stop is None or not _loaded(facts, loop.stop)
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
@@ -61,7 +63,9 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         grid=_with_idle_programs(facts, grid),
         free_sizes=tuple(dict.fromkeys(free)),
         contracted=depth if counted else None,
-        tiled=tuple(pair for pair in (rows, columns, None if counted else depth) if pair is not None),
+        tiled=tuple(
+            pair for pair in (rows, columns, None if counted else depth) if pair and (pair != depth or not counted)
+        ),
         multiples=tuple(dict.fromkeys(extents.multiples)),
     )
 
@@ -90,9 +94,12 @@ class _Extents:
         size = self.of.get(axis) or self._reach(dimension, length)
         if size is not None:
             self.of.setdefault(axis, size)
-            self.multiples.append((size, length.text()))
+            if size != length.text():
+                self.multiples.append((size, length.text()))
 
     def _reach(self, dimension: Dimension, length: Poly) -> str | None:
+        if not dimension.coordinate.terms:
+            return length.text()  # one tile is the whole axis
         quotient, rest = dimension.coordinate.divide(length) if length.monomial else (Poly(), dimension.coordinate)
         if not rest.terms and (program := _program_axis(quotient)) is not None:
             name = f"extent_{program}"
@@ -164,8 +171,10 @@ class _Tensors:
         reads: bool = False,
         writes: bool = False,
     ) -> bool:
-        shape = [self._extent(dimension) for dimension in access.dimensions]
-        strides = [d.stride.text() if d.stride.launch else None for d in access.dimensions]
+        # The axis that is surely contiguous is the tensor's last, however the kernel turns the tile.
+        dimensions = sorted(access.dimensions, key=lambda dimension: dimension.stride == ONE)
+        shape = [self._extent(dimension) for dimension in dimensions]
+        strides = [d.stride.text() if d.stride.launch else None for d in dimensions]
         if None in shape or None in strides:
             return False
         held = found.get(access.pointer)
@@ -251,6 +260,21 @@ def _roles(facts: Facts, extents: _Extents) -> tuple[Sized | None, Sized | None,
         return extents.of[axis], facts.axis(axis).length.text()
 
     return sized(dot.a.axes[0]), sized(dot.b.axes[1]), sized(dot.a.axes[1])
+
+
+def _walked(facts: Facts, extents: _Extents, loop: LoopFact | None) -> Sized | None:
+    """(extent, tile) of the axis along which the tiles of a loop move with every trip."""
+    if loop is None or loop.step is None:
+        return None
+    for _, access in facts.accesses:
+        for d in access.dimensions:
+            if d.axis is None or d.axis not in extents.of or loop.trip not in d.coordinate.symbols:
+                continue
+            length = facts.axis(d.axis).length
+            steps = d.coordinate - d.coordinate.substitute({loop.trip: Poly()})
+            if steps == length * Poly.of(loop.trip):
+                return extents.of[d.axis], length.text()
+    return None
 
 
 def _words(texts: Iterable[str]) -> set[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 
 from ..facts import StatementFact
 from ..model import Branch, Loop, Node, Statement
+from ..source import Span
 
 
 def statement_facts(nodes: tuple[Node, ...]) -> tuple[StatementFact, ...]:
@@ -20,7 +22,8 @@ def _fact(node: Node) -> StatementFact:
             return StatementFact(span, "loop", names(loop.target, ast.Store), head, statement_facts(body))
         case Loop(span=span, node=loop, body=body):
             assert isinstance(loop, ast.While)
-            return StatementFact(span, "loop", frozenset(), names(loop.test, ast.Load), statement_facts(body))
+            head = names(loop.test, ast.Load)
+            return StatementFact(span, "loop", frozenset(), head, statement_facts(body), text_kind="while")
         case Branch(span=span, node=branch, body=body, orelse=orelse):
             return StatementFact(
                 span,
@@ -40,6 +43,24 @@ def _fact(node: Node) -> StatementFact:
 def names(node: ast.AST, context: type[ast.expr_context]) -> frozenset[str]:
     """Names that a node reads (ast.Load) or binds (ast.Store)."""
     return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context))
+
+
+def names_beside(node: ast.AST, without: Iterable[Span]) -> frozenset[str]:
+    """Names that a node reads outside of the expressions at some places."""
+    hidden = set(without)
+
+    def seen(inner: ast.AST) -> Iterator[str]:
+        if isinstance(inner, ast.expr) and Span.of(inner) in hidden:
+            return
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+            yield inner.id
+        for child in ast.iter_child_nodes(inner):
+            yield from seen(child)
+
+    reads = frozenset(seen(node))
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        return reads | {node.target.id}
+    return reads
 
 
 def _kind(statement: ast.stmt) -> str:

@@ -47,6 +47,10 @@ class Origin:
 COMPUTED = Origin()
 
 
+#: Stands among loads for the result of any dot.
+DOT = -1
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """A scalar (no axes) or a block.
@@ -60,7 +64,7 @@ class Value:
     terms: tuple[Term, ...] = ()
     bounds: tuple[Bound, ...] | None = None
     origin: Origin = COMPUTED
-    #: Loads whose data this value depends on.
+    #: Loads whose data this value depends on; DOT among them where a dot's result is.
     loads: frozenset[int] = frozenset()
     #: A Python value known now: str, float, bool, None, int.
     literal: object = MISSING

@@ -23,8 +23,8 @@ RULES = (
         outcome="declined",
         title="dot outside a loop",
         fact="This dot is not inside a loop of the kernel.",
-        remedy="Convert kernels that accumulate over a loop; a single product has nothing to overlap with.",
-        why="A ring of slots is filled trip by trip. One trip is one load and one product, in this order.",
+        remedy="Nothing to do, or `--no-profit-gate` to convert it all the same.",
+        why="Loads overlap with products where one follows the other many times. One load and one product do not.",
         example="""
             a = tl.load(a_ptrs)
             b = tl.load(b_ptrs)
@@ -32,47 +32,33 @@ RULES = (
         """,
     ),
     Rule(
-        code="TLX303",
-        outcome="declined",
-        title="more than one dot loop",
-        fact="The kernel has another loop with a dot[ in line {line}].",
-        remedy="Split the kernel in two, or wait for sibling loops to be supported.",
-        why="Loops that share operands share rings, whose counters must run on from one to the next.",
-        example="""
-            for k in range(0, K, BK):
-                acc = tl.dot(a, b, acc)
-            for n in range(0, N, BN):
-                out = tl.dot(acc, c, out)
-        """,
-    ),
-    Rule(
         code="TLX304",
         outcome="declined",
         title="dot under a condition",
         fact="This dot runs only if `{condition}` holds[: {why}].",
-        remedy="Move the condition out of the loop: around the whole loop, each role can ask it for itself.",
+        remedy="Ask one value for the whole program, or take constexpr conditions out of the dot's loop.",
         why=(
-            "A slot is filled and freed once in every trip of the loop. Producer and consumers must take the same "
-            "number of trips, so a condition around the loop must be one value that all of them see."
+            "Each role asks the condition for itself and all must get the same answer, so it must be one value that "
+            "all of them see. A ring that some variants of a kernel never use still takes shared memory in all of them."
         ),
         example="""
             for k in range(0, K, BK):
-                if tl.load(flags_ptr + k) != 0:
+                if GATED:
                     acc = tl.dot(a, b, acc)
         """,
     ),
     Rule(
         code="TLX305",
         outcome="declined",
-        title="operand is computed before the dot",
+        title="second operand is computed before the dot",
         fact="The operand `{name}` is computed in the loop from what was loaded[: {why}].",
         remedy=(
             "Apply the computation to the accumulator after the loop where that is the same, or store the "
             "operand ready-made."
         ),
         why=(
-            "The tensor cores read operands from shared memory as the TMA wrote them. A computed operand "
-            "needs a role of its own that writes it back."
+            "The tensor cores read their second operand from shared memory as the TMA wrote it; one that is computed "
+            "must be written back first, which costs more than the roles gain. The first may come from registers."
         ),
         example="""
             b = tl.load(b_ptrs).to(tl.float16) * scale
@@ -132,30 +118,12 @@ RULES = (
     Rule(
         code="TLX310",
         outcome="declined",
-        title="accumulator is used inside the loop",
-        fact="The accumulator `{name}` is also read or changed by another statement of the loop[: {why}].",
-        remedy="Do it after the loop, or keep a second accumulator.",
-        why=(
-            "A product is still running when the next trip begins; nothing may touch its registers until it "
-            "is waited for."
-        ),
+        title="accumulator that the tensor cores do not keep",
+        fact="`{name}` is not accumulated in fp32[: {why}].",
+        remedy="Leave `out_dtype` away and convert the result behind the loop.",
+        why="The wgmma of 16-bit operands that a converted kernel issues adds up in fp32; another sum is another result.",
         example="""
-            for k in range(0, K, BK):
-                acc = tl.dot(a, b, acc)
-                acc = acc * tl.load(scale_ptr + k)
-        """,
-    ),
-    Rule(
-        code="TLX311",
-        outcome="declined",
-        title="store inside the dot loop",
-        fact="This store runs in every trip of the dot loop.",
-        remedy="Move it behind the loop, or into a kernel of its own.",
-        why="The producer runs ahead and may load memory that this store is about to write.",
-        example="""
-            for k in range(0, K, BK):
-                acc = tl.dot(a, b, acc)
-                tl.store(partial_ptrs + k, acc)
+            acc = tl.dot(a, b, acc, out_dtype=tl.float16)
         """,
     ),
     Rule(
@@ -183,18 +151,6 @@ RULES = (
             a = tl.load(a_ptrs)
             acc = tl.dot(a, b, acc)
             norm += tl.sum(a * a, axis=1)
-        """,
-    ),
-    Rule(
-        code="TLX314",
-        outcome="declined",
-        title="while loop",
-        fact="The kernel contains a `while` loop.",
-        remedy="Write it as a `for` loop over `range` if the number of trips is known when it starts.",
-        why=("Roles must agree on the trips of a loop whose condition changes inside it; that is not proved yet."),
-        example="""
-            while tile < num_tiles:
-                tile += tl.num_programs(0)
         """,
     ),
     Rule(

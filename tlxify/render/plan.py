@@ -1,4 +1,4 @@
-"""The plan as tables: roles, what fills and empties the ring, barriers, and the memory each config asks for."""
+"""The plan as tables: roles, what fills and empties the rings, barriers, and the memory each config asks for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plan_tables(plan: Plan, contract: Contract | None) -> Iterator[RenderableTyp
     """Every table of the plan, in the order in which data flows."""
     how = "persistent: program ids become a tile loop" if plan.persistence else "one tile per program"
     yield Text(f"\nplan: {plan.schedule} on {plan.target}, {how}", "bold")
-    tables = [tasks(plan), ring(plan), barriers(plan)]
+    tables = [tasks(plan), rings(plan), barriers(plan)]
     if contract is not None:
         tables.append(memory(plan, contract))
     for table in tables:
@@ -53,19 +53,21 @@ def tasks(plan: Plan) -> Table:
     return table
 
 
-def ring(plan: Plan) -> Table:
-    """The buffers of the ring: what one slot holds and where the TMA takes it from."""
-    table = grid(f"ring of {plan.name('STAGES')} slots", "buffer", "tile", "elements a slot", "split", "from", "at")
-    for buffer, elements in plan.slot_bytes():
+def rings(plan: Plan) -> Table:
+    """The buffers of the rings: what one slot holds, where the TMA takes it from and where dots read it."""
+    table = grid("rings", "buffer", "slots", "tile", "split", "read", "from", "at")
+    for held, buffer in plan.buffers():
         split = f"axis {buffer.split} by group" if buffer.split is not None and plan.split is not None else "shared"
+        fills = [fill for site in held.sites for fill in site.fills if fill.buffer == buffer.name]
         add(
             table,
             buffer.name,
+            plan.name(held.depth) if held.depth != "1" else held.depth,
             " × ".join(buffer.tile),
-            elements,
             split,
+            "in place" if all(fill.in_place for fill in fills) else "into registers",
             described(buffer.view),
-            ", ".join(buffer.coordinates),
+            "; ".join(dict.fromkeys(", ".join(fill.coordinates) for fill in fills)),
         )
     return table
 
@@ -85,20 +87,21 @@ def barriers(plan: Plan) -> Table:
 
 
 def memory(plan: Plan, contract: Contract) -> Table:
-    """Bytes of shared memory per config, with 16-bit operands. The launcher cuts a ring that does not fit."""
+    """Bytes of shared memory per config, with 16-bit operands. The launcher cuts rings that do not fit."""
     known = "" if contract.configs_known else " (ours: the source's are not known)"
-    table = grid(f"configs{known}, 16-bit operands", "config", "warps", "stages", "bytes a stage", "bytes of the ring")
+    table = grid(f"configs{known}, 16-bit operands", "config", "warps", "stages", "bytes a stage", "bytes of all rings")
     for config in contract.configs:
-        stage = stage_bytes(plan, config)
+        stage, staying = stage_bytes(plan, config), stage_bytes(plan, config, stays=True)
         values = " ".join(f"{name}={value}" for name, value in config.values)
-        total = None if stage is None else f"{stage * config.num_stages:,}"
+        total = None if stage is None or staying is None else f"{stage * config.num_stages + staying:,}"
         add(table, values, config.num_warps, config.num_stages, None if stage is None else f"{stage:,}", total)
     return table
 
 
-def stage_bytes(plan: Plan, config: LaunchConfig) -> int | None:
-    """Bytes that one slot takes under `config`; None if the config does not fix every tile size."""
+def stage_bytes(plan: Plan, config: LaunchConfig, *, stays: bool = False) -> int | None:
+    """Bytes that one stage, or all tiles that stay, take under `config`; None if it does not fix every tile size."""
+    sides = [buffer.tile for ring, buffer in plan.buffers() if (ring.depth == "1") is stays]
     try:
-        return ITEM_BYTES * sum(evaluate(elements, dict(config.values)) for _, elements in plan.slot_bytes())
+        return ITEM_BYTES * sum(evaluate(f"{rows} * {columns}", dict(config.values)) for rows, columns in sides)
     except (KeyError, TypeError, ValueError):
         return None

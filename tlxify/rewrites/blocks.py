@@ -68,10 +68,11 @@ class Piece:
     def summary(self) -> tuple[str, ...]:
         """Comment lines: what was planned."""
         plan = self.plan
-        rings = ", ".join(b.name for b in plan.ring.buffers)
+        rings = ", ".join(buffer.name for _, buffer in plan.buffers())
         groups = "consumer groups" if plan.split else "one consumer group"
         persistent = ", persistent" if plan.persistence else ""
-        what = f"{plan.schedule}{persistent} for {plan.target}: one producer, {groups}; {rings}; one dot in flight"
+        flying = "; one dot in flight" if any(step.in_flight for step in plan.dots) else ""
+        what = f"{plan.schedule}{persistent} for {plan.target}: one producer, {groups}; {rings}{flying}"
         return (
             f"# kernel  {plan.kernel} -> {plan.converted}, source {self.fingerprint}",
             f"# plan    {what}",

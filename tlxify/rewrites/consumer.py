@@ -1,90 +1,144 @@
-"""The consumers: the loop waits for a full slot, multiplies from it and hands it back; what follows the loop stays.
+"""The consumers: they wait for full slots, multiply from them and hand them back; everything else stays.
 
-What: replacements for operand loads and dots, the end of the loop and the lines behind it.
-Why: the dot just issued runs while the next slot is awaited; a slot is free when the dot that read it has retired.
+What: replacements for operand loads and dots, and the lines before and behind statements that use slots.
+Why: a slot is free when the last that reads it has retired; a dot that nothing waits for stays under way meanwhile.
 Before: `acc = tl.dot(a, b, acc)`.
-After: `acc = tlx.async_dot(a, b, acc)` on views of the slot, `acc = tlx.async_dot_wait(1, acc)`, then
-`tlx.barrier_arrive(empty[…])` for the slot of the trip before.
-When refused: never; the schedule has checked that nothing else reads the operands or touches the accumulator.
+After: `acc = tlx.async_dot(a, b, acc)` on views of the slot, `acc = tlx.async_dot_wait(…, acc)`, then
+`tlx.barrier_arrive(empty[…])` for the slot of this trip, or of the trip before where the dot stays under way.
+When refused: never; the schedule has checked that nothing else reads the operands in place.
 """
 
 from __future__ import annotations
 
-from ..plan import Buffer, DotStep, Plan
+from dataclasses import dataclass, field
+
+from ..facts import Sum
+from ..plan import DotStep, Fill, InFlight, Plan, Ring, Side, Site
 from ..source import Span
 from .lines import choice, operand
+from .producer import slot_and_turn, slot_of
 
 
-def replacements(plan: Plan, views: dict[str, str]) -> dict[Span, str]:
-    """What stands in place of each operand load and dot. `views` gives the name of each buffer's view."""
-    result: dict[Span, list[str]] = {}
-    for position, buffer in enumerate(plan.ring.buffers):
-        lines = result.setdefault(buffer.statement, [])
-        if position == 0:
-            lines += _acquire(plan)
-        lines.append(f"{views[buffer.name]} = {_view(plan, buffer)}")
-    last = plan.ring.dots[-1]
-    for dot in plan.ring.dots:
-        lines = result.setdefault(dot.statement, [])
-        lines.append(_dot(dot, views))
-        if dot is last:
-            lines += _release(plan)
-    return {span: "\n".join(lines) for span, lines in result.items()}
+@dataclass(slots=True)
+class Edits:
+    """Generated text by the statement that it replaces, or stands before or behind, and by expression."""
+
+    replaced: dict[Span, list[str]] = field(default_factory=dict)
+    before: dict[Span, list[str]] = field(default_factory=dict)
+    after: dict[Span, list[str]] = field(default_factory=dict)
+    expressions: dict[Span, str] = field(default_factory=dict)
+
+    def text(self, which: dict[Span, list[str]]) -> dict[Span, str]:
+        """The lines of each statement as one text."""
+        return {span: "\n".join(lines) for span, lines in which.items() if lines}
+
+
+def edits(plan: Plan) -> Edits:
+    """Everything that the consumers do differently from the source, but for the ends of loops."""
+    result = Edits()
+    dots = {step.statement: step for step in plan.dots}
+    for ring in plan.rings:
+        for site in ring.sites:
+            _use(plan, ring, site, dots, result)
+    for step in plan.dots:
+        _dot(plan, step, result)
+    for ring in plan.rings:
+        if ring.in_flight is not None:
+            _retire_late(plan, ring, ring.in_flight, result)
+            continue
+        for site in ring.sites:
+            _release(ring, site, result)
+    return result
 
 
 def at_loop_end(plan: Plan) -> dict[Span, str]:
-    """The slot counter's step."""
-    return {} if plan.ring.counted_by_loop else {plan.ring.loop: f"{plan.name('used')} += 1"}
+    """The slot counters' steps."""
+    counted = [(ring, ring.in_flight) for ring in plan.rings if ring.counted]
+    return {held.loop: f"{ring.used} += 1" for ring, held in counted if held is not None}
 
 
-def after_loop(plan: Plan) -> dict[Span, str]:
-    """Retires what is still in flight; hands the last slot back if the ring goes round again."""
-    ring = plan.ring
-    lines = [f"{dot.accumulator} = tlx.async_dot_wait(0, {dot.accumulator})" for dot in ring.dots]
-    if ring.reused:
-        lines += [
-            f"if {operand(ring.stop)} > {operand(ring.start)}:",
-            f"    tlx.barrier_arrive({ring.empty}[({counter(plan)} - 1) % {plan.name('STAGES')}])",
-        ]
-    return {ring.loop: "\n".join(lines)}
+def _use(plan: Plan, ring: Ring, site: Site, dots: dict[Span, DotStep], result: Edits) -> None:
+    """Waits for the slot, then names its tiles or loads them into registers."""
+    for fill in site.fills:
+        waits = _acquire(plan, ring) if fill is site.fills[0] else []
+        tile = _tile(plan, ring, fill)
+        if fill.in_place:
+            result.replaced.setdefault(fill.statement, []).extend([*waits, f"{fill.name} = {tile}"])
+            continue
+        result.expressions[fill.load] = f"tlx.local_load({tile})"
+        result.before.setdefault(fill.statement, []).extend(waits)
 
 
-def counter(plan: Plan) -> str:
-    """The name that counts used slots."""
-    return plan.ring.variable if plan.ring.counted_by_loop else plan.name("used")
+def _acquire(plan: Plan, ring: Ring) -> list[str]:
+    lines, slot, turn = slot_and_turn(plan, ring, ring.counters[1])
+    return [*lines, f"tlx.barrier_wait({ring.full}[{slot}], {turn})"]
 
 
-def _acquire(plan: Plan) -> list[str]:
-    count, slot, stages = counter(plan), plan.name("slot"), plan.name("STAGES")
-    return [
-        f"{slot} = {count} % {stages}",
-        f"tlx.barrier_wait({plan.ring.full}[{slot}], ({count} // {stages}) & 1)",
-    ]
-
-
-def _view(plan: Plan, buffer: Buffer) -> str:
-    slot = plan.name("slot")
-    place = (
-        f"{slot} * {plan.name('CONSUMERS')} + {plan.split.group}" if buffer.split is not None and plan.split else slot
-    )
-    straight = f"{buffer.name}[{place}]"
+def _tile(plan: Plan, ring: Ring, fill: Fill) -> str:
+    buffer = ring.buffer(fill.buffer)
+    straight = f"{buffer.name}[{slot_of(plan, ring, buffer)}]"
     return choice(buffer.view.flag, f"tlx.local_trans({straight})", straight)
 
 
-def _dot(dot: DotStep, views: dict[str, str]) -> str:
-    a, b = views[dot.a], views[dot.b]
-    a = f"tlx.local_trans({a})" if dot.a_transposed else a
-    b = f"tlx.local_trans({b})" if dot.b_transposed else b
-    return f"{dot.accumulator} = tlx.async_dot({a}, {b}, {dot.accumulator})"
+def _dot(plan: Plan, step: DotStep, result: Edits) -> None:
+    a, b, name = _side(step.a), _side(step.b), step.result
+    lines: list[str] = []
+    onto = f", {name}"
+    match step.sum:
+        case Sum.RESCALED:
+            lines.append(f"{name} = {step.addend}")
+        case Sum.ALONE | Sum.WITHIN:
+            onto = f", {step.addend}" if step.addend else ""
+    lines.append(f"{name} = tlx.async_dot({a}, {b}{onto})")
+    if not step.in_flight:
+        lines.append(f"{name} = tlx.async_dot_wait(0, {name})")
+    if step.sum is Sum.WITHIN:
+        waiting = result.replaced.pop(step.statement, [])
+        result.before.setdefault(step.statement, []).extend([*waiting, *lines])
+        result.expressions[step.span] = name
+        return
+    result.replaced.setdefault(step.statement, []).extend(lines)
 
 
-def _release(plan: Plan) -> list[str]:
-    ring, accumulator = plan.ring, plan.ring.dots[-1].accumulator
+def _side(side: Side) -> str:
+    return f"tlx.local_trans({side.text})" if side.transposed and side.buffer is not None else side.text
+
+
+def _release(ring: Ring, site: Site, result: Edits) -> None:
+    """Hands the slot back behind the last statement that reads it."""
+    if ring.empty is None:
+        return
+    lines = [f"tlx.barrier_arrive({ring.empty}[{ring.slot}])", f"{ring.used} += 1"]
+    if site.release in result.replaced:
+        result.replaced[site.release].extend(lines)
+    else:
+        result.after.setdefault(site.release, []).extend(lines)
+
+
+def _retire_late(plan: Plan, ring: Ring, held: InFlight, result: Edits) -> None:
+    """Frees the slot of the trip before; behind the loop, retires what is under way and frees the last slot."""
+    dots = [step for step in plan.dots if step.in_flight and _of(step, ring)]
     one = "The dot just issued stays in flight; the one before it has retired, so its slot is free."
     more = "The dots just issued stay in flight; those of the trip before have retired, so their slot is free."
-    return [
-        f"# {one if ring.in_flight == 1 else more}",
-        f"{accumulator} = tlx.async_dot_wait({ring.in_flight}, {accumulator})",
-        f"if {ring.variable} > {operand(ring.start)}:",
-        f"    tlx.barrier_arrive({ring.empty}[({counter(plan)} - 1) % {plan.name('STAGES')}])",
+    last, count = dots[-1], ring.counters[1]
+    previous = f"({count} - 1) % {plan.name(ring.depth)}"
+    result.replaced[last.statement] += [
+        f"# {one if len(dots) == 1 else more}",
+        f"{last.result} = tlx.async_dot_wait({len(dots)}, {last.result})",
     ]
+    after = [f"{step.result} = tlx.async_dot_wait(0, {step.result})" for step in dots]
+    if ring.empty is not None:
+        result.replaced[last.statement] += [
+            f"if {held.variable} > {operand(held.start)}:",
+            f"    tlx.barrier_arrive({ring.empty}[{previous}])",
+        ]
+        if held.again:
+            after += [
+                f"if {operand(held.stop)} > {operand(held.start)}:",
+                f"    tlx.barrier_arrive({ring.empty}[{previous}])",
+            ]
+    result.after.setdefault(held.loop, []).extend(after)
+
+
+def _of(step: DotStep, ring: Ring) -> bool:
+    return any(step.b.buffer == buffer.name for buffer in ring.buffers)

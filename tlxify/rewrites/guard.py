@@ -71,18 +71,20 @@ def _guard(plan: Plan) -> str:
 
 
 def _boxes(plan: Plan) -> str:
-    sides = dict.fromkeys(name for b in plan.ring.buffers for side in b.tile for name in _identifiers(side))
+    sides = dict.fromkeys(name for _, b in plan.buffers() for side in b.tile for name in _identifiers(side))
     parameters = [*sides, *(["CONSUMERS"] if plan.split else []), "**_"]
     lines = [_definition(names(plan)[1], parameters)]
     lines.append('    """One slot\'s TMA box per descriptor, in elements, axes in the order of the guard\'s views."""')
     entries = []
-    for buffer in plan.ring.buffers:
-        box = ["1"] * (len(buffer.coordinates) - 2) + list(buffer.tile)
+    ranks = {fill.buffer: len(fill.coordinates) for _, _, fill in plan.fills()}
+    for ring, buffer in plan.buffers():
+        box = ["1"] * (ranks[buffer.name] - 2) + list(buffer.tile)
         count = ""
         if buffer.split is not None and plan.split is not None:
             box[len(box) - 2 + buffer.split] = f"{buffer.tile[buffer.split]} // CONSUMERS"
             count = ", count=CONSUMERS"
-        entries.append(f'"{buffer.view.descriptor}": tlx.Box(({", ".join(box)}){count})')
+        stays = ", stays=True" if ring.depth == "1" else ""
+        entries.append(f'"{buffer.view.descriptor}": tlx.Box(({", ".join(box)}){count}{stays})')
     lines.append(f"    return {{{', '.join(entries)}}}")
     return "\n".join(lines)
 
@@ -94,10 +96,11 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
         schedule += ["persistent=True", f"grid_rank={plan.persistence.rank}"]
     if plan.split is not None:
         schedule.append(f'split="{plan.split.length}"')
-    output = _output(plan)
-    if output:
-        schedule.append(f"output=({', '.join(_quoted(name) for name in output)})")
-    if plan.ring.branched:
+    if plan.products:
+        schedule.append(f"output={_names(plan.products[0])}")
+    if len(plan.products) > 1:
+        schedule.append(f"products=({', '.join(map(_names, plan.products))})")
+    if plan.branched:
         schedule.append("branched=True")
     arguments = [
         "original",
@@ -116,13 +119,9 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
     return "\n".join([*lines, "    )"])
 
 
-def _output(plan: Plan) -> list[str]:
-    """Constexprs whose product is the tile of one dot's result; none where a side of it is not one constexpr."""
-    tiles = {b.name: b.tile for b in plan.ring.buffers}
-    dot = plan.ring.dots[0]
-    row = tiles[dot.a][1 if dot.a_transposed else 0]
-    column = tiles[dot.b][0 if dot.b_transposed else 1]
-    return [row, column] if row.isidentifier() and column.isidentifier() else []
+def _names(names: tuple[str, ...]) -> str:
+    """A tuple of names, as strings."""
+    return f"({', '.join(map(_quoted, names))})"
 
 
 def _quoted(name: str) -> str:

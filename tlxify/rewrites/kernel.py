@@ -12,12 +12,12 @@ from __future__ import annotations
 import libcst as cst
 
 from ..model import Kernel, Statement, walk
-from ..plan import Buffer, Plan, decoded
+from ..plan import Plan, decoded
 from ..source import Span
 from . import consumer, producer
 from .comments import comment_lines, comments_in
 from .lines import statements
-from .names import bound_names, read_names
+from .names import read_names
 from .rings import rings
 from .role import Role
 from .signature import signature
@@ -28,17 +28,15 @@ from .tasks import tasks
 def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     """The text of the converted kernel. `tl` is the module's name for `triton.language`."""
     text = structured(kernel)
-    bound = bound_names(text.function.body)
-    views = {b.name: _view_name(kernel, b, bound) for b in plan.ring.buffers}
     kept = plan.task("producer").keeps | plan.task("consumer").keeps
-    fills, uses = producer.fills(plan, tl), consumer.replacements(plan, views)
-    dropped = frozenset(node.span for node in walk(kernel.body)) - kept - set(fills) - set(uses)
+    fills, uses = producer.fills(plan, tl), consumer.edits(plan)
+    dropped = frozenset(node.span for node in walk(kernel.body)) - kept - set(fills) - set(uses.replaced)
     # What is said about a statement that no role keeps is said where the statements around it are kept.
     hidden = [
         n.span for n in walk(kernel.body) if not isinstance(n, Statement) and n.span not in plan.task("producer").keeps
     ]
     unseen = frozenset(span for span in dropped if any(outer != span and outer.contains(span) for outer in hidden))
-    counters = {plan.ring.loop: plan.ring.variable}
+    counters = dict(plan.counters)
     feeding = Role(
         text,
         plan.task("producer").keeps,
@@ -48,21 +46,23 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         counters=counters,
         adopts=dropped - unseen,
         reversible=plan.reversible,
-        acquiring=frozenset({plan.ring.buffers[0].statement}),
+        acquiring=frozenset(site.first for ring in plan.rings for site in ring.sites),
     )
+    filling = frozenset(fill.statement for _, _, fill in plan.fills())
     finishing = Role(
         text,
         plan.task("consumer").keeps,
-        uses,
-        {**_program_ids(plan), **_rows(plan, tl)},
+        uses.text(uses.replaced),
+        {**_program_ids(plan), **_rows(plan, tl), **uses.expressions},
         at_loop_end=consumer.at_loop_end(plan),
-        after_loop=consumer.after_loop(plan),
+        before=uses.text(uses.before),
+        after=uses.text(uses.after),
         counters=counters,
         adopts=unseen,
         reversible=plan.reversible,
         notes={span: f"# {note}" for span, note in plan.notes},
         # The producer shows what is said about an operand's load; the consumer need not say it again.
-        silent=frozenset(buffer.statement for buffer in plan.ring.buffers) - {dot.statement for dot in plan.ring.dots},
+        silent=filling - {step.statement for step in plan.dots},
     )
     docstring, finishing_body = _without_docstring(finishing.body())
     body = [
@@ -75,7 +75,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     assert isinstance(block, cst.IndentedBlock)
     names = read_names(body)
     purposes = ("STAGES", *(("CONSUMERS",) if plan.split else ()), "CONSUMER_WARPS", "CONSUMER_REGISTERS")
-    constexprs = [b.view.flag for b in plan.ring.buffers if b.view.flag] + [plan.name(purpose) for purpose in purposes]
+    constexprs = [b.view.flag for _, b in plan.buffers() if b.view.flag] + [plan.name(purpose) for purpose in purposes]
     scalars = list(plan.persistence.extents) if plan.persistence else []
     own = frozenset(param.name for param in kernel.params)
     parameters = signature(
@@ -101,7 +101,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
 def _descriptors(plan: Plan) -> dict[str, list[str]]:
     """The descriptors of each pointer parameter: one tensor may be read through several."""
     found: dict[str, list[str]] = {}
-    for one in plan.ring.buffers:
+    for _, one in plan.buffers():
         found.setdefault(one.view.parameter, []).append(one.view.descriptor)
     return found
 
@@ -128,14 +128,6 @@ def _decorator_comments(function: cst.FunctionDef) -> list[cst.EmptyLine]:
     texts += [c for decorator in function.decorators[1:] for c in comments_in(decorator)]
     texts += [c for line in function.lines_after_decorators for c in comments_in(line)]
     return comment_lines(texts)
-
-
-def _view_name(kernel: Kernel, buffer: Buffer, bound: dict[str, int]) -> str:
-    """The user's name for the tile, unless it also means something else; then the ring's name tells it apart."""
-    name = buffer.name.removesuffix("_ring")
-    if bound.get(name) == 1 and kernel.param(name) is None:
-        return name
-    return f"{name}_tile"
 
 
 def _program_ids(plan: Plan) -> dict[Span, str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from ..plan import Buffer, Plan
+from ..plan import Buffer, Fill, Plan, Ring
 from ..source import Span
 from .lines import choice
 
@@ -20,46 +20,61 @@ from .lines import choice
 def fills(plan: Plan, tl: str) -> dict[Span, str]:
     """What stands in place of each operand load."""
     result: dict[Span, list[str]] = {}
-    for position, buffer in enumerate(plan.ring.buffers):
-        lines = result.setdefault(buffer.statement, [])
-        if position == 0:
-            lines += _acquire(plan)
-        lines.append(_load(plan, buffer, tl))
+    for ring in plan.rings:
+        for site in ring.sites:
+            for fill in site.fills:
+                lines = result.setdefault(fill.statement, [])
+                if fill is site.fills[0]:
+                    lines += _acquire(plan, ring)
+                lines.append(_load(plan, ring, fill, tl))
+                if fill is site.fills[-1] and ring.counted and ring.in_flight is None:
+                    lines.append(f"{ring.filled} += 1")
     return {span: "\n".join(lines) for span, lines in result.items()}
 
 
 def at_loop_end(plan: Plan) -> dict[Span, str]:
-    """The slot counter's step."""
-    return {} if plan.ring.counted_by_loop else {plan.ring.loop: f"{plan.name('filled')} += 1"}
+    """The slot counters' steps."""
+    counted = [(ring, ring.in_flight) for ring in plan.rings if ring.counted]
+    return {held.loop: f"{ring.filled} += 1" for ring, held in counted if held is not None}
 
 
-def counter(plan: Plan) -> str:
-    """The name that counts filled slots."""
-    return plan.ring.variable if plan.ring.counted_by_loop else plan.name("filled")
+def _acquire(plan: Plan, ring: Ring) -> list[str]:
+    count = ring.counters[0]
+    lines, slot, turn = slot_and_turn(plan, ring, count)
+    if ring.empty is not None:
+        lines.append(f"tlx.barrier_wait({ring.empty}[{slot}], ({turn}) ^ 1)")
+    return [*lines, f"tlx.barrier_expect_bytes({ring.full}[{slot}], {ring.bytes})"]
 
 
-def _acquire(plan: Plan) -> list[str]:
-    count, slot, stages = counter(plan), plan.name("slot"), plan.name("STAGES")
-    return [
-        f"{slot} = {count} % {stages}",
-        f"tlx.barrier_wait({plan.ring.empty}[{slot}], (({count} // {stages}) & 1) ^ 1)",
-        f"tlx.barrier_expect_bytes({plan.ring.full}[{slot}], {plan.name('SLOT_BYTES')})",
-    ]
+def slot_and_turn(plan: Plan, ring: Ring, count: str) -> tuple[list[str], str, str]:
+    """The statement that computes a slot, the slot, and the parity of the turn, where `count` slots have passed."""
+    if ring.empty is None:
+        lines = [] if ring.depth == "1" else [f"{ring.slot} = 0"]
+        return lines, ring.slot, "0"
+    if ring.depth == "1":
+        return [], ring.slot, f"{count} & 1"
+    stages = plan.name(ring.depth)
+    return [f"{ring.slot} = {count} % {stages}"], ring.slot, f"({count} // {stages}) & 1"
 
 
-def _load(plan: Plan, buffer: Buffer, tl: str) -> str:
-    view, slot = buffer.view, plan.name("slot")
+def _load(plan: Plan, ring: Ring, fill: Fill, tl: str) -> str:
+    buffer = ring.buffer(fill.buffer)
+    view, slot = buffer.view, ring.slot
     # Coordinates call Triton's functions `tl`, whatever the module does.
-    *batch, row, column = (re.sub(r"(?<![\w.])tl\.", f"{tl}.", text) for text in buffer.coordinates)
+    *batch, row, column = (re.sub(r"(?<![\w.])tl\.", f"{tl}.", text) for text in fill.coordinates)
     straight = f"[{', '.join([*batch, row, column])}]"
     swapped = f"[{', '.join([*batch, column, row])}]"
-    place = slot
-    if buffer.split is not None and plan.split is not None:
-        place = f"{slot} * {plan.name('CONSUMERS')} + {plan.split.group}"
     coordinates = choice(view.flag, swapped, straight)
-    load = (
-        f"tlx.async_descriptor_load({view.descriptor}, {buffer.name}[{place}], {coordinates}, {plan.ring.full}[{slot}])"
-    )
+    place = slot_of(plan, ring, buffer)
+    load = f"tlx.async_descriptor_load({view.descriptor}, {buffer.name}[{place}], {coordinates}, {ring.full}[{slot}])"
     if buffer.split is None or plan.split is None:
         return load
     return f"for {plan.split.group} in {tl}.static_range({plan.name('CONSUMERS')}):\n    {load}"
+
+
+def slot_of(plan: Plan, ring: Ring, buffer: Buffer) -> str:
+    """The index of a slot in a buffer: one for all consumer groups, or one for each."""
+    if buffer.split is None or plan.split is None:
+        return ring.slot
+    own = f"{ring.slot} * {plan.name('CONSUMERS')} + {plan.split.group}"
+    return plan.split.group if ring.depth == "1" else own

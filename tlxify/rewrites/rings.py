@@ -10,40 +10,55 @@ When refused: never; sizes that do not fit are refused at the launch.
 
 from __future__ import annotations
 
-from ..plan import Plan
+from ..plan import Plan, Ring
 
 
 def rings(plan: Plan, tl: str) -> str:
     """Allocations, with what each is for."""
-    ring, split, stages = plan.ring, plan.split, plan.name("STAGES")
+    split, stages = plan.split, plan.name("STAGES")
     lines = []
-    shared = [b.name for b in ring.buffers if b.split is None or split is None]
-    own = [b.name for b in ring.buffers if b.split is not None and split is not None]
+    buffers = [buffer for _, buffer in plan.buffers()]
+    shared = [b.name for b in buffers if b.split is None or split is None]
+    own = [b.name for b in buffers if b.split is not None and split is not None]
     lines.append(f"# Rings of {stages} slots, filled by the producer and freed by the consumers.")
     if own and shared:
         rows = split.rows if split else ""
         lines.append(
             f"# {listed(own)}: one tile of {rows} rows per consumer group; {listed(shared)}: one tile for all."
         )
+    staying = [b.name for ring, b in plan.buffers() if ring.depth == "1"]
+    if staying:
+        lines.append(f"# {listed(staying)}: a single slot, whose tile stays while a whole loop reads it.")
     if split is not None:
         lines.append(f"{split.rows}: {tl}.constexpr = {split.length} // {plan.name('CONSUMERS')}")
+    for ring in plan.rings:
+        lines += _one(plan, ring, tl)
+    return "\n".join(lines)
+
+
+def _one(plan: Plan, ring: Ring, tl: str) -> list[str]:
+    depth = plan.name(ring.depth) if ring.depth != "1" else ring.depth
+    lines, split = [], plan.split
     for buffer in ring.buffers:
         sides = list(buffer.tile)
-        count = stages
+        count = depth
         if buffer.split is not None and split is not None:
             sides[buffer.split] = split.rows
-            count = f"{stages} * {plan.name('CONSUMERS')}"
+            count = plan.name("CONSUMERS") if depth == "1" else f"{depth} * {plan.name('CONSUMERS')}"
         shape = f"({sides[0]}, {sides[1]})"
         if buffer.view.flag:
             shape = f"({sides[1]}, {sides[0]}) if {buffer.view.flag} else {shape}"
         lines.append(f"{buffer.name} = tlx.local_alloc({shape}, tlx.dtype_of({buffer.view.descriptor}), {count})")
-    for barrier, arrow in zip(plan.barriers, ("producer → consumers", "consumers → producer"), strict=True):
-        lines.append(f"# {arrow}: {barrier.meaning}.")
-        lines.append(f"{barrier.name} = tlx.alloc_barriers({stages}, arrive_count={barrier.arrivals})")
+    for barrier in plan.barriers:
+        if barrier.name in (ring.full, ring.empty):
+            arrow = "producer → consumers" if barrier.name == ring.full else "consumers → producer"
+            lines.append(f"# {arrow}: {barrier.meaning}.")
+            lines.append(f"{barrier.name} = tlx.alloc_barriers({depth}, arrive_count={barrier.arrivals})")
+    # Tiles that share a slot are operands of one dot, and so of one dtype.
     elements = _elements([buffer.tile for buffer in ring.buffers])
     size = f"tlx.size_of(tlx.dtype_of({ring.buffers[0].view.descriptor}))"
-    lines.append(f"{plan.name('SLOT_BYTES')}: {tl}.constexpr = {elements} * {size}")
-    return "\n".join(lines)
+    lines.append(f"{ring.bytes}: {tl}.constexpr = {elements} * {size}")
+    return lines
 
 
 def listed(names: list[str]) -> str:

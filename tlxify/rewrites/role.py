@@ -36,9 +36,10 @@ class Role:
     replaced: Mapping[Span, Replacement]
     #: Expressions with another in their place.
     expressions: Mapping[Span, str]
-    #: Generated code at the end of a loop's body, and behind the loop.
+    #: Generated code at the end of a loop's body, and before and behind a statement.
     at_loop_end: Mapping[Span, str] = field(default_factory=dict)
-    after_loop: Mapping[Span, str] = field(default_factory=dict)
+    before: Mapping[Span, str] = field(default_factory=dict)
+    after: Mapping[Span, str] = field(default_factory=dict)
     #: Loops whose counter has another name here.
     counters: Mapping[Span, str] = field(default_factory=dict)
     #: Comments to put above a kept statement.
@@ -69,6 +70,15 @@ class Role:
 
     def _statement(self, node: cst.BaseStatement) -> list[cst.BaseStatement]:
         span = self.text.span(node)
+        before, after = statements(self.before.get(span, "")), statements(self.after.get(span, ""))
+        inner = self._inner(node, span)
+        if before and inner:
+            # What is said about the statement is said before what was put in front of it.
+            before[0] = with_leading(before[0], [*leading(inner[0]), *leading(before[0])])
+            inner[0] = with_leading(inner[0], [])
+        return [*before, *inner, *after]
+
+    def _inner(self, node: cst.BaseStatement, span: Span) -> list[cst.BaseStatement]:
         if span in self.replaced:
             return self._replace(node, self.replaced[span])
         if span not in self.keeps:
@@ -139,7 +149,7 @@ class Role:
         head = self._head(node).with_changes(body=block.with_changes(body=inner))
         if span in self.counters and isinstance(head, cst.For):
             head = head.with_changes(target=cst.Name(self.counters[span]))
-        return [self._noted(head, span), *statements(self.after_loop.get(span, ""))]
+        return [self._noted(head, span)]
 
     def _head(self, node: cst.For | cst.While) -> cst.For | cst.While:
         if isinstance(node, cst.For):

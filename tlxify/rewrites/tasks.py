@@ -22,19 +22,18 @@ def tasks(
     plan: Plan, feeding: list[cst.BaseStatement], finishing: list[cst.BaseStatement], tl: str
 ) -> cst.BaseStatement:
     """`with tlx.async_tasks():` around both roles."""
-    ring = plan.ring
-    tiles = listed([b.name.removesuffix("_ring") for b in ring.buffers])
+    tiles = listed([buffer.name.removesuffix("_ring") for _, buffer in plan.buffers()])
+    counted = [ring for ring in plan.rings if ring.counted]
     produce = _task(
         '"default"',
         f"# Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of {tiles}.",
-        [] if ring.counted_by_loop else [f"{plan.name('filled')} = 0"],
+        [f"{ring.filled} = 0" for ring in counted],
         feeding,
         plan,
         tl,
     )
     setup = [f"{plan.split.group}: {tl}.constexpr = tlx.async_task_replica_id()"] if plan.split else []
-    if not ring.counted_by_loop:
-        setup.append(f"{plan.name('used')} = 0")
+    setup += [f"{ring.used} = 0" for ring in counted]
     arguments = f"num_warps={plan.name('CONSUMER_WARPS')}, registers={plan.name('CONSUMER_REGISTERS')}"
     if plan.split:
         arguments += f", replicate={plan.name('CONSUMERS')}"

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..diagnostics import Decline
-from ..facts import Access, Dimension, DotOperand, Load, Operand
+from ..facts import Access, Dimension, Load, Operand
 from ..plan import Buffer, View, decoded
 from ..poly import Poly, Symbol
 from . import requirements
+from .feeding import Feed
 from .frame import Frame
 from .naming import stem
 from .writing import write_for_guard, write_in_scope
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
-    """One load that feeds dots."""
+class Placed:
+    """Where the tile of one load comes from, and how the producer writes its coordinates."""
 
-    load: Load
-    access: Access
-    side: DotOperand
+    #: Named by its pointer alone until rings are known: buffers of equal tiles are one.
+    view: View
+    tile: tuple[str, str]
+    split: int | None
+    coordinates: tuple[str, ...]
+    reads: frozenset[str]
 
 
-def buffer(frame: Frame, feed: Feed) -> Buffer:
-    """The buffer of an operand. Raises Decline TLX201, TLX207, TLX401, TLX403."""
+def placed(frame: Frame, feed: Feed) -> Placed:
+    """The tile of a load. Raises Decline TLX201, TLX207, TLX401, TLX403."""
     load, access = feed.load, feed.access
     tile = [dimension for dimension in access.dimensions if dimension.axis is not None]
     if len(tile) != 2:
         raise Decline("TLX201", load.span, name=access.pointer, why=f"its tile has {len(tile)} axes instead of 2")
     lengths = (_length(frame, tile[0], load), _length(frame, tile[1], load))
-    requirements.tile_fits(frame.target, *_rows_and_depth(frame, lengths, feed), load.span)
+    if feed.in_place:
+        requirements.tile_fits(frame.target, *_rows_and_depth(frame, lengths, feed), load.span)
     axis = frame.split_axis
     split = next((i for i, dimension in enumerate(tile) if axis is not None and dimension.axis == axis.id), None)
     texts, reads = [], set[str]()
@@ -46,9 +51,16 @@ def buffer(frame: Frame, feed: Feed) -> Buffer:
             text = offset if text == "0" else f"{text} + {offset}"
         texts.append(text)
         reads |= written.reads
-    view = _view(frame, access, load)
-    name = frame.names.fresh(f"{load.target or stem(access.pointer)}_ring")
-    return Buffer(name, view, lengths, split, tuple(texts), frozenset(reads), load.span, load.statement)
+    return Placed(_view(access, load), lengths, split, tuple(texts), frozenset(reads))
+
+
+def named(frame: Frame, one: Placed, load: Load) -> Buffer:
+    """The buffer for a tile, with names of its own."""
+    view, name = one.view, stem(one.view.parameter)
+    flag = frame.names.fresh(f"{name.upper()}_TRANSPOSED") if view.flag is not None else None
+    view = replace(view, descriptor=frame.names.fresh(f"{name}_desc"), flag=flag)
+    ring = frame.names.fresh(f"{load.target or name}_ring")
+    return Buffer(ring, view, one.tile, one.split)
 
 
 def _scope(frame: Frame, load: Load) -> tuple[tuple[str, Poly], ...]:
@@ -60,8 +72,9 @@ def _scope(frame: Frame, load: Load) -> tuple[tuple[str, Poly], ...]:
         calls.append((text, Poly.of(Symbol(f"tl.program_id({axis})"))))
     for axis, name in enumerate(held.extents if held is not None else ()):
         calls.append((name, Poly.of(Symbol(f"tl.num_programs({axis})"))))
-    names = ((frame.variable if name == frame.loop.variable else name, value) for name, value in load.scope)
-    return (*calls, *names)
+    loops = [loop for loop in frame.facts.loops if loop.span in load.loops and loop.span in frame.counters]
+    renamed = {loop.variable: frame.counters[loop.span] for loop in loops}
+    return (*calls, *((renamed.get(name, name), value) for name, value in load.scope))
 
 
 def _rows_and_depth(frame: Frame, lengths: tuple[str, str], feed: Feed) -> tuple[str, str]:
@@ -78,7 +91,7 @@ def _length(frame: Frame, dimension: Dimension, load: Load) -> str:
     return length.text()
 
 
-def _view(frame: Frame, access: Access, load: Load) -> View:
+def _view(access: Access, load: Load) -> View:
     strides, shape = [], []
     for dimension in access.dimensions:
         stride = write_for_guard(dimension.stride)
@@ -90,6 +103,5 @@ def _view(frame: Frame, access: Access, load: Load) -> View:
         shape.append(extent)
     if "1" not in strides[-2:] and any(stride.isdigit() for stride in strides[-2:]):
         raise Decline("TLX201", load.span, name=access.pointer, why="no axis of its tile can have stride 1")
-    name = stem(access.pointer)
-    flag = None if strides[-1] == "1" else frame.names.fresh(f"{name.upper()}_TRANSPOSED")
-    return View(frame.names.fresh(f"{name}_desc"), access.pointer, tuple(shape), tuple(strides), flag)
+    flag = None if strides[-1] == "1" else "TRANSPOSED"
+    return View("", access.pointer, tuple(shape), tuple(strides), flag)

@@ -1,26 +1,27 @@
-"""Cooperative: one producer fills a ring by TMA, consumer warp groups share every tile, each with its own rows.
+"""Cooperative: one producer fills rings by TMA, consumer warp groups share every tile, each with its own rows.
 
-Facts × target → Plan, or a refusal. One dot per accumulator stays in flight: the slot of a trip is released when the
-next trip's dot has been issued and the older one has retired, which takes at least two stages. With `persistent`,
-program ids become a tile loop, so that the producer fetches the next tile while this one is finished.
+Facts × target → Plan, or a refusal. Every role is the whole kernel with some statements replaced, so loops, conditions
+and helper calls around the dots may be any that all roles can follow alike. With `persistent`, program ids become a
+tile loop, so that the producer fetches the next tile while this one is finished.
 """
 
 from __future__ import annotations
 
-from ..diagnostics import Decline
-from ..facts import Dot, Facts, Operand
-from ..plan import Barrier, Buffer, DotStep, Edge, Persistence, Plan, Ring, Task
+from ..diagnostics import Decline, Diagnostic
+from ..facts import Facts, Load, Sum, every
+from ..plan import Barrier, DotStep, Edge, Fill, Persistence, Plan, Ring, Site, Task
 from ..source import Span
 from ..targets import Target
-from . import order, positions, requirements
-from .buffers import Feed, buffer
+from . import order, requirements, rings
+from .buffers import Placed, placed
+from .feeding import Feed, Feeding, feeding
 from .frame import Frame, frame
 from .launching import launch_guard
 from .naming import Names
+from .sites import Place, places, shared
 from .slicing import Reads, keep
+from .tree import Tree
 
-#: Names that the emitted code needs besides those of rings, views and barriers.
-_INTRODUCED = "slot filled used SLOT_BYTES".split()
 #: Parameters of the converted kernel that the launcher passes by these very names.
 _PASSED = "STAGES CONSUMERS CONSUMER_WARPS CONSUMER_REGISTERS".split()
 #: Statements without a value or effect that go wherever the consumer goes: they check and promise.
@@ -28,104 +29,147 @@ _CHECKS = frozenset({"static_assert", "assume", "docstring"})
 
 
 def plan(
-    facts: Facts, parameters: tuple[str, ...], taken: frozenset[str], target: Target, *, persistent: bool = True
+    facts: Facts,
+    parameters: tuple[str, ...],
+    taken: frozenset[str],
+    target: Target,
+    *,
+    persistent: bool = True,
+    profitable: bool = True,
 ) -> Plan:
-    """The plan for a kernel with one dot loop. Raises Decline with the first requirement that does not hold.
+    """The plan for a kernel. Raises Decline with the first requirement that does not hold.
 
-    `parameters` are the kernel's, in order; `taken` are all names that it or its module uses.
+    `parameters` are the kernel's, in order; `taken` are all names that it or its module uses. With `profitable`, a plan
+    that cannot be expected to pay is refused as well.
     """
-    loop = requirements.dot_loop(facts)
-    requirements.effects(facts, loop)
-    feeds: dict[int, Feed] = {}
-    for dot in facts.dots:
-        for side in (dot.a, dot.b):
-            load, access = requirements.operand(facts, dot, side)
-            positions.begin_inside(facts, access, load)
-            feeds.setdefault(load.id, Feed(load, access, side))
-    # The first load of a trip acquires the slot: source order, not that of the dot's arguments.
-    feeds = {number: feeds[number] for number in sorted(feeds)}
-    requirements.accumulators(facts, loop)
-    order.settled_bounds(facts, loop)
-    order.loads_stand_alone(facts, [feed.load for feed in feeds.values()])
-    wrapped = [feed for feed in feeds.values() if requirements.rows_are_independent(facts, feed.access, feed.load)]
+    requirements.any_dot(facts)
+    requirements.effects(facts)
+    tree = Tree.of(facts.statements)
     names = Names(taken)
-    around = frame(facts, parameters, names, target, loop, persistent)
-    ring = _ring(around, {number: buffer(around, feed) for number, feed in feeds.items()})
+    around, feeds, where = _placed(facts, tree, parameters, names, target, persistent=persistent, profitable=profitable)
+    groups = _groups(facts, tree, feeds, where)
+    made = rings.build(around, tree, feeds, groups, where)
+    views = _views(facts, parameters, made)
+    made = rings.with_names(made, views)
+    dots = rings.steps(around, feeds, made, views)
     if "tlx" in taken:
         raise Decline("TLX104", None, what="the name `tlx` for something of its own")
     for name in sorted(order.used_names(facts, parameters) & set(_PASSED)):
         raise Decline("TLX104", None, what=f"the name `{name}`, by which the launcher passes an argument of its own")
-    introduced = {purpose: names.fresh(purpose) for purpose in _INTRODUCED}
-    introduced.update({name: names.exactly(name) for name in _PASSED})
-    tasks = _tasks(around, ring, introduced)
-    order.not_read_back(facts, tasks[0].keeps)
-    order.same_way(facts, tasks[0].keeps)
+    introduced = {name: names.exactly(name) for name in _PASSED}
+    tasks = _tasks(around, made, dots, introduced)
+    filling = frozenset(fill.statement for ring in made for site in ring.sites for fill in site.fills)
+    order.not_read_back(facts, tasks[0].keeps - filling)
+    order.same_way(facts, tasks[0].keeps, filling)
+    order.views_by_name(facts, tasks[1].keeps, made, dots)
     if around.persistence and order.rebound(facts, parameters, [task.keeps for task in tasks]):
-        return plan(facts, parameters, taken, target, persistent=False)
-    tiles = " + ".join(b.name for b in ring.buffers)
+        return plan(facts, parameters, taken, target, persistent=False, profitable=profitable)
+    arrivals = introduced["CONSUMERS"] if around.split else "1"
     return Plan(
         kernel=facts.kernel,
         parameters=parameters,
         converted=names.fresh(f"_{facts.kernel.strip('_')}_ws"),
         schedule="cooperative",
         target=target.name,
-        ring=ring,
-        barriers=_barriers(ring, introduced["CONSUMERS"] if around.split else "1"),
+        rings=made,
+        dots=dots,
+        barriers=tuple(barrier for ring in made for barrier in _barriers(ring, arrivals)),
         tasks=tasks,
-        edges=(Edge("producer", "consumer", ring.full, tiles), Edge("consumer", "producer", ring.empty, tiles)),
+        edges=tuple(edge for ring in made for edge in _edges(ring)),
         split=around.split,
         persistence=around.persistence,
-        guard=launch_guard(facts, target, ring, tasks[0].keeps),
+        guard=launch_guard(facts, target, made, dots, tasks[0].keeps),
         program_ids=_calls(around.persistence, facts.program_ids),
         num_programs=_calls(around.persistence, facts.num_programs),
         reversible=tuple(comparison.span for comparison in facts.comparisons if comparison.integers),
         names=tuple(introduced.items()),
-        notes=_notes(facts, wrapped),
+        products=_products(facts),
+        branched=order.joined(facts),
+        counters=tuple(around.counters.items()),
+        notes=_notes(facts, [feed for feed in feeds.feeds.values() if feed.wrapped]),
     )
 
 
-def _ring(around: Frame, buffers: dict[int, Buffer]) -> Ring:
-    loop = around.loop
-    start, stop, step = loop.text
-    if loop.step is None or (loop.step.constant is not None and loop.step.constant <= 0):
-        raise Decline("TLX104", loop.span, what=f"a loop with the step `{step}`")
-    nested = len(around.facts.dots[0].loops) > 1
-    running = around.persistence is not None or nested
-    return Ring(
-        loop=loop.span,
-        buffers=tuple(buffers.values()),
-        dots=tuple(_dot(dot, buffers) for dot in around.facts.dots),
-        full=around.names.fresh("full"),
-        empty=around.names.fresh("empty"),
-        variable=around.variable,
-        start=start,
-        stop=stop,
-        counted_by_loop=not running and start == "0" and step == "1",
-        reused=running,
-        branched=order.joined(around.facts, loop.span),
-    )
+def _placed(
+    facts: Facts,
+    tree: Tree,
+    parameters: tuple[str, ...],
+    names: Names,
+    target: Target,
+    *,
+    persistent: bool,
+    profitable: bool,
+) -> tuple[Frame, Feeding, dict[int, Placed]]:
+    """The loads that slots can take over, each with where its tile comes from. Raises Decline."""
+    reasons: dict[int, Diagnostic] = {}
+    while True:
+        feeds = feeding(facts, tree, reasons)
+        if profitable:
+            requirements.worthwhile(facts, feeds)
+        _some_feed(facts, feeds)
+        loops = frozenset(span for feed in feeds.feeds.values() for span in feed.load.loops[-1:])
+        trial = Names(frozenset(names.taken))
+        around = frame(facts, parameters, trial, target, loops, persistent=persistent)
+        where: dict[int, Placed] = {}
+        for number, feed in feeds.feeds.items():
+            try:
+                where[number] = placed(around, feed)
+            except Decline as refusal:
+                reasons[number] = refusal.diagnostic
+        if len(where) == len(feeds.feeds):
+            return frame(facts, parameters, names, target, loops, persistent=persistent), feeds, where
 
 
-def _dot(dot: Dot, buffers: dict[int, Buffer]) -> DotStep:
-    assert dot.accumulator is not None
-    assert dot.a.load is not None
-    assert dot.b.load is not None
-    a, b = buffers[dot.a.load].name, buffers[dot.b.load].name
-    a_transposed, b_transposed = dot.a.how is Operand.TRANSPOSED, dot.b.how is Operand.TRANSPOSED
-    return DotStep(dot.span, dot.statement, dot.accumulator, a, b, a_transposed, b_transposed)
+def _some_feed(facts: Facts, feeds: Feeding) -> None:
+    """Raises Decline, with what is in the way of the first operand, where no slot would feed any dot."""
+    if feeds.feeds:
+        return
+    for dot in facts.dots:
+        for side in (dot.a, dot.b):
+            for number in sorted(side.loads):
+                if (problem := feeds.refused.get(number)) is not None:
+                    raise Decline(problem.code, problem.span, **dict(problem.facts))
+    raise Decline("TLX305", facts.dots[0].b.span, name=facts.dots[0].b.text)
+
+
+def _groups(facts: Facts, tree: Tree, feeds: Feeding, where: dict[int, Placed]) -> list[tuple[bool, list[Place]]]:
+    found = places(facts, tree, feeds)
+    return list(shared(found, where, looped=any(place.loops for place in found)))
+
+
+def _views(facts: Facts, parameters: tuple[str, ...], made: tuple[Ring, ...]) -> dict[Span, str]:
+    """What the consumers call each tile that is read in place: the user's name, unless it also means something else."""
+    fills = [fill for ring in made for site in ring.sites for fill in site.fills]
+    result = {}
+    for fill in fills:
+        if not fill.in_place:
+            continue
+        own = {other.statement for other in fills if other.in_place and other.name == fill.name}
+        binders = {s.span for s in every(facts.statements) if fill.name in s.binds}
+        plain = fill.name is not None and fill.name not in parameters and binders <= own
+        result[fill.load] = fill.name if plain and fill.name else f"{fill.buffer.removesuffix('_ring')}_tile"
+    return result
 
 
 def _barriers(ring: Ring, consumers: str) -> tuple[Barrier, ...]:
-    return (
-        Barrier(ring.full, "1", "producer", "consumer", "the slot holds its tiles"),
-        Barrier(ring.empty, consumers, "consumer", "producer", "the slot may be overwritten"),
-    )
+    full = Barrier(ring.full, "1", "producer", "consumer", "the slot holds its tiles")
+    if ring.empty is None:
+        return (full,)
+    return (full, Barrier(ring.empty, consumers, "consumer", "producer", "the slot may be overwritten"))
 
 
-def _tasks(around: Frame, ring: Ring, introduced: dict[str, str]) -> tuple[Task, ...]:
+def _edges(ring: Ring) -> tuple[Edge, ...]:
+    tiles = " + ".join(b.name for b in ring.buffers)
+    full = Edge("producer", "consumer", ring.full, tiles)
+    return (full,) if ring.empty is None else (full, Edge("consumer", "producer", ring.empty, tiles))
+
+
+def _tasks(
+    around: Frame, made: tuple[Ring, ...], dots: tuple[DotStep, ...], introduced: dict[str, str]
+) -> tuple[Task, ...]:
     facts, replicas = around.facts, introduced["CONSUMERS"] if around.split else None
-    producer = keep(facts.statements, _producer_roots(ring))
-    consumer = keep(facts.statements, _consumer_roots(ring), _effects(facts))
+    producer = keep(facts.statements, _producer_roots(made))
+    consumer = keep(facts.statements, _consumer_roots(facts, made, dots), _effects(facts))
     warps, registers = introduced["CONSUMER_WARPS"], introduced["CONSUMER_REGISTERS"]
     return (
         Task("producer", str(around.target.producer_warps), None, None, producer),
@@ -133,18 +177,43 @@ def _tasks(around: Frame, ring: Ring, introduced: dict[str, str]) -> tuple[Task,
     )
 
 
-def _producer_roots(ring: Ring) -> dict[Span, Reads]:
+def _all_fills(made: tuple[Ring, ...]) -> list[tuple[Site, Fill]]:
+    return [(site, fill) for ring in made for site in ring.sites for fill in site.fills]
+
+
+def _producer_roots(made: tuple[Ring, ...]) -> dict[Span, Reads]:
     """The loads, each reading what its coordinates are written with."""
     roots: dict[Span, Reads] = {}
-    for one in ring.buffers:
-        held = roots.get(one.statement, Reads(frozenset()))
-        roots[one.statement] = Reads(held.reads | one.reads)
+    for _, fill in _all_fills(made):
+        held = roots.get(fill.statement, Reads(frozenset()))
+        roots[fill.statement] = Reads(held.reads | fill.reads)
     return roots
 
 
-def _consumer_roots(ring: Ring) -> dict[Span, Reads]:
-    """The dots. A tile of the ring is read by its dot alone: the statement that loaded it binds nothing here."""
-    return {dot.statement: Reads(frozenset({dot.accumulator}), frozenset({dot.accumulator})) for dot in ring.dots}
+def _consumer_roots(facts: Facts, made: tuple[Ring, ...], dots: tuple[DotStep, ...]) -> dict[Span, Reads]:
+    """The fills and the dots, each with what its replacement reads and binds.
+
+    What only led to an address is read no more; what stands beside a load or a dot in its statement still is.
+    """
+    loads = {load.span: load for load in facts.loads}
+    roots: dict[Span, Reads] = {}
+    for _, fill in _all_fills(made):
+        load: Load = loads[fill.load]
+        binds = next(s.binds for s in every(facts.statements) if s.span == fill.statement)
+        if fill.in_place:
+            roots[fill.statement] = Reads(frozenset(), frozenset({fill.name}) if fill.name else frozenset())
+            continue
+        others = [loads[f.load] for _, f in _all_fills(made) if f.statement == fill.statement]
+        roots[fill.statement] = Reads(load.beside.intersection(*(other.beside for other in others)), binds)
+    for step in dots:
+        dot = next(dot for dot in facts.dots if dot.span == step.span)
+        reads = dot.beside | (dot.a.reads if step.a.buffer is None else {step.a.text}) | {step.b.text}
+        reads -= {fill.name for _, fill in _all_fills(made) if fill.statement == dot.statement and fill.name}
+        binds = next(s.binds for s in every(facts.statements) if s.span == dot.statement)
+        if step.sum in (Sum.ADDED, Sum.RESCALED):
+            reads |= {step.result}
+        roots[dot.statement] = Reads(reads, binds)
+    return roots
 
 
 def _effects(facts: Facts) -> frozenset[Span]:
@@ -159,6 +228,19 @@ def _calls(
     if persistence is None:
         return ()
     return tuple((span, axis) for span, axis, _ in calls if axis is not None)
+
+
+def _products(facts: Facts) -> tuple[tuple[str, str], ...]:
+    """Rows and columns of each dot's result, where both are one constexpr."""
+    sides = []
+    for dot in facts.dots:
+        row, column = dot.a.axes[0], dot.b.axes[1]
+        if row is None or column is None:
+            continue
+        lengths = facts.axis(row).length.text(), facts.axis(column).length.text()
+        if all(length.isidentifier() for length in lengths):
+            sides.append(lengths)
+    return tuple(dict.fromkeys(sides))
 
 
 def _notes(facts: Facts, wrapped: list[Feed]) -> tuple[tuple[Span, str], ...]:

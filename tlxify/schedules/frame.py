@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..facts import Axis, Facts, LoopFact
+from ..facts import Axis, AxisId, Facts, Load
 from ..plan import Creator, Persistence, Split
+from ..source import Span
 from ..targets import Target
 from .naming import Names
 from .order import used_names
@@ -18,9 +19,8 @@ class Frame:
     facts: Facts
     target: Target
     names: Names
-    #: The loop that the dots stand in, and what its counter is called in the converted kernel.
-    loop: LoopFact
-    variable: str
+    #: Loops whose counter is read here though the source calls it `_`: what it is called in the converted kernel.
+    counters: dict[Span, str]
     persistence: Persistence | None
     split: Split | None
     #: The axis whose rows are divided.
@@ -28,26 +28,38 @@ class Frame:
 
 
 def frame(
-    facts: Facts, parameters: tuple[str, ...], names: Names, target: Target, loop: LoopFact, persistent: bool
+    facts: Facts,
+    parameters: tuple[str, ...],
+    names: Names,
+    target: Target,
+    filling: frozenset[Span],
+    *,
+    persistent: bool,
 ) -> Frame:
-    """The frame of a plan. Persistence and splitting are choices: where one is not possible, the plan goes without."""
-    # A loop that does not need its counter may call it `_`; here it is read.
-    named = loop.variable is None or loop.variable.strip("_") != ""
-    variable = loop.variable or "" if named else names.fresh("k")
-    persistence = _persistence(facts, parameters, names, loop) if persistent else None
+    """The frame of a plan. Persistence and splitting are choices: where one is not possible, the plan goes without.
+
+    `filling` are the loops in which slots are filled.
+    """
+    unread = [loop for loop in facts.loops if loop.span in filling and loop.variable and not loop.variable.strip("_")]
+    counters = {loop.span: names.fresh("k") for loop in unread}
+    persistence = _persistence(facts, parameters, names, filling) if persistent else None
     axis = _split_axis(facts, parameters)
-    return Frame(facts, target, names, loop, variable, persistence, _split(axis, names) if axis else None, axis)
+    return Frame(facts, target, names, counters, persistence, _split(axis, names) if axis else None, axis)
 
 
-def _persistence(facts: Facts, parameters: tuple[str, ...], names: Names, loop: LoopFact) -> Persistence | None:
+def _persistence(
+    facts: Facts, parameters: tuple[str, ...], names: Names, filling: frozenset[Span]
+) -> Persistence | None:
     """A tile loop, where each program id and count is of a literal axis and stands in the kernel itself.
 
-    One in the head of the dot loop stays as it is: the bounds are repeated elsewhere as the source wrote them.
+    One in the head of a loop that fills slots stays as it is: its bounds are repeated elsewhere as the source wrote
+    them.
     """
     calls = (*facts.program_ids, *facts.num_programs)
     if not facts.program_ids or any(axis is None or helpers for _, axis, helpers in calls):
         return None
-    if any("program_id" in text or "num_programs" in text for text in loop.text):
+    heads = [text for loop in facts.loops if loop.span in filling for text in loop.text]
+    if any("program_id" in text or "num_programs" in text for text in heads):
         return None
     rank = 1 + max(axis for _, axis, _ in calls if axis is not None)
     extents = tuple(f"GRID_{axis}" for axis in range(rank))
@@ -69,7 +81,16 @@ def _split_axis(facts: Facts, parameters: tuple[str, ...]) -> Axis | None:
         return None
     if any(number not in store.axes for store in facts.stores):
         return None  # every group would do it: not the same where it updates what it stores
+    if any(_reads_others_rows(facts, load, number) for load in facts.loads):
+        return None
     return axis
+
+
+def _reads_others_rows(facts: Facts, load: Load, rows: AxisId) -> bool:
+    """Whether a load may see what another consumer group has stored: it has rows of its own only if none is split."""
+    stores = [store for store in facts.stores if store.pointer == load.pointer or load.pointer is None]
+    access = facts.access(load.span)
+    return any(access is None or rows not in load.axes or access != facts.access(store.span) for store in stores)
 
 
 def _split(axis: Axis, names: Names) -> Split:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from ..diagnostics import Decline
 from ..facts import Facts
-from ..plan import LaunchGuard, Ring, Stored
+from ..plan import DotStep, LaunchGuard, Ring, Stored
 from ..source import Span
 from ..targets import Target
 from .writing import write_for_guard
 
 
-def launch_guard(facts: Facts, target: Target, ring: Ring, producer: frozenset[Span]) -> LaunchGuard:
+def launch_guard(
+    facts: Facts, target: Target, rings: tuple[Ring, ...], dots: tuple[DotStep, ...], producer: frozenset[Span]
+) -> LaunchGuard:
     """The views of all operands, the operands of one dtype, and the memory that must not overlap what is read ahead.
 
     `producer` are the statements that the producer keeps: it reads their scalars itself.
 
     Raises Decline TLX2xx for a store to memory that no parameter names.
     """
-    parameter = {buffer.name: buffer.view.parameter for buffer in ring.buffers}
-    groups = (tuple(dict.fromkeys((parameter[dot.a], parameter[dot.b]))) for dot in ring.dots)
-    views = tuple(buffer.view for buffer in ring.buffers)
-    fed = {buffer.load for buffer in ring.buffers}
+    buffers = [buffer for ring in rings for buffer in ring.buffers]
+    parameter = {buffer.name: buffer.view.parameter for buffer in buffers}
+    sides = ([side.buffer for side in (dot.a, dot.b) if side.buffer is not None] for dot in dots)
+    groups = (tuple(dict.fromkeys(parameter[name] for name in names)) for names in sides)
+    views = tuple(buffer.view for buffer in buffers)
+    fed = {fill.load for ring in rings for site in ring.sites for fill in site.fills}
     read = [load.pointer for load in facts.loads if load.statement in producer and load.span not in fed]
     scalars = tuple(dict.fromkeys(name for name in read if name is not None))
     return LaunchGuard(views, tuple(dict.fromkeys(groups)), target.dot_dtypes, _stored(facts), scalars)

@@ -9,28 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from ..diagnostics import Decline
-from ..facts import Facts, Load, LoopFact, StatementFact
+from ..facts import Facts, StatementFact, every
+from ..plan import DotStep, Ring
 from ..source import Span
 
 
-def settled_bounds(facts: Facts, loop: LoopFact) -> None:
-    """The loop rebinds neither its counter nor what its bounds are made of. Raises Decline TLX104."""
-    head = next(s for s in _every(facts.statements) if s.span == loop.span)
-    for statement in _every(head.body):
-        for name in sorted(statement.binds & (head.reads | head.binds)):
-            what = "its counter" if name in head.binds else "a bound of the loop"
-            raise Decline("TLX104", statement.span, what=f"a loop that rebinds `{name}`, {what}")
-    for name in sorted(head.reads & head.binds):
-        raise Decline("TLX104", head.span, what=f"a loop whose counter `{name}` is also one of its bounds")
-
-
-def loads_stand_alone(facts: Facts, feeds: Collection[Load]) -> None:
-    """A statement that loads operands binds nothing else: a role puts its own in its place. Raises Decline TLX104."""
-    dots = {dot.statement for dot in facts.dots}
-    for statement in _every(facts.statements):
-        here = [load for load in feeds if load.statement == statement.span]
-        if here and statement.span not in dots and len(statement.binds) != len(here):
-            raise Decline("TLX104", here[0].span, what="a statement that loads an operand and binds something else")
+def settled_bounds(facts: Facts, loop: Span) -> bool:
+    """Whether the loop rebinds neither its counter nor what its bounds are made of."""
+    head = next(s for s in every(facts.statements) if s.span == loop)
+    inside = any(statement.binds & (head.reads | head.binds) for statement in every(head.body))
+    return not inside and not head.reads & head.binds
 
 
 def not_read_back(facts: Facts, producer: frozenset[Span]) -> None:
@@ -48,19 +36,21 @@ def not_read_back(facts: Facts, producer: frozenset[Span]) -> None:
             raise Decline("TLX104", load.span, what="a bound or condition read through a pointer that is no parameter")
 
 
-def same_way(facts: Facts, producer: frozenset[Span]) -> None:
+def same_way(facts: Facts, producer: frozenset[Span], filling: frozenset[Span]) -> None:
     """Every condition around the rings is one value for the whole program, and known before the dots.
 
-    Each role asks it for itself; they take the same number of trips only if all get the same answer. Raises Decline
-    TLX304, TLX306.
+    Each role asks it for itself; they take the same number of trips only if all get the same answer. `filling` are the
+    statements in whose place the producer fills slots. Raises Decline TLX104, TLX304, TLX306.
     """
-    accumulators = {dot.accumulator for dot in facts.dots}
-    replaced = {facts.loads[side.load].statement for d in facts.dots for side in (d.a, d.b) if side.load is not None}
-    for statement in _every(facts.statements):
-        if statement.span not in producer:
+    dots = {dot.statement for dot in facts.dots}
+    tiles = frozenset[str]().union(*(s.binds for s in every(facts.statements) if s.span in filling))
+    for statement in every(facts.statements):
+        if statement.span not in producer or statement.span in filling:
             continue
-        if statement.span not in replaced and statement.reads & accumulators:
+        if statement.span in dots:
             raise Decline("TLX104", statement.span, what="a dot whose result decides what is loaded")
+        if statement.reads & tiles:
+            raise Decline("TLX104", statement.span, what="a loaded tile that decides what is loaded")
         if statement.kind == "branch" and statement.span in facts.block_tests:
             text = next((text for span, text in facts.conditions if span == statement.span), "a condition")
             why = "that is no single value for the whole program"
@@ -68,16 +58,28 @@ def same_way(facts: Facts, producer: frozenset[Span]) -> None:
             raise Decline("TLX306" if leaves else "TLX304", statement.span, condition=text, why=why)
 
 
-def joined(facts: Facts, loop: Span) -> bool:
-    """Whether an accumulator is read behind a condition around the dot loop: as one of two values."""
-    accumulators = {dot.accumulator for dot in facts.dots}
+def views_by_name(facts: Facts, consumer: frozenset[Span], rings: Collection[Ring], dots: Collection[DotStep]) -> None:
+    """Nobody asks a loaded tile by a name that means another value in the consumer. Raises Decline TLX104."""
+    fills = [fill for ring in rings for site in ring.sites for fill in site.fills]
+    given = {fill.load: fill.name for fill in fills if fill.in_place}
+    other = {load.target for load in facts.loads if load.span in given and load.target not in (None, given[load.span])}
+    replaced = {fill.statement for fill in fills} | {step.statement for step in dots}
+    for statement in every(facts.statements):
+        if statement.span in consumer and statement.span not in replaced and (asked := statement.reads & other):
+            raise Decline("TLX104", statement.span, what=f"`{min(map(str, asked))}` for a tile and for something else")
+
+
+def joined(facts: Facts) -> bool:
+    """Whether an accumulator is read behind a condition around its loop: as one of two values."""
+    accumulators = {dot.accumulator for dot in facts.dots if dot.accumulator is not None}
+    loops = {dot.loops[-1] for dot in facts.dots if dot.loops}
 
     def outside(statements: Iterable[StatementFact], *, behind: bool) -> bool:
         for statement in statements:
-            if behind and any(one.reads & accumulators for one in _every([statement])):
+            if behind and any(one.reads & accumulators for one in every([statement])):
                 return True
             inner = (*statement.body, *statement.orelse)
-            if any(one.span == loop for one in _every(inner)):
+            if any(one.span in loops for one in every(inner)):
                 if any(outside(arm, behind=False) for arm in (statement.body, statement.orelse)):
                     return True
                 behind = statement.kind == "branch"
@@ -89,15 +91,9 @@ def joined(facts: Facts, loop: Span) -> bool:
 def rebound(facts: Facts, names: Collection[str], roles: Iterable[frozenset[Span]]) -> bool:
     """Whether a role keeps a statement that binds one of the names: repeated for every tile, it would add up."""
     kept = frozenset[Span]().union(*roles)
-    return any(statement.span in kept and statement.binds & set(names) for statement in _every(facts.statements))
+    return any(statement.span in kept and statement.binds & set(names) for statement in every(facts.statements))
 
 
 def used_names(facts: Facts, parameters: Collection[str]) -> frozenset[str]:
     """Every name that the kernel itself binds or reads."""
-    return frozenset(parameters).union(*(s.binds | s.reads for s in _every(facts.statements)))
-
-
-def _every(statements: Iterable[StatementFact]) -> Iterable[StatementFact]:
-    for statement in statements:
-        yield statement
-        yield from _every((*statement.body, *statement.orelse))
+    return frozenset(parameters).union(*(s.binds | s.reads for s in every(facts.statements)))

@@ -5,76 +5,47 @@ Every check is a proof obligation of `conversion.md`'s kind: what is not underst
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..diagnostics import Decline
-from ..facts import Access, Dot, DotOperand, Facts, Load, LoopFact, Operand, every
+from ..facts import Access, Dot, DotOperand, Facts, Load, every
 from ..source import Span
 from ..targets import Target
 
+if TYPE_CHECKING:
+    from .feeding import Feeding
 
-def dot_loop(facts: Facts) -> LoopFact:
-    """The one loop that holds every dot. Raises Decline TLX30x, TLX314."""
+
+def any_dot(facts: Facts) -> None:
+    """Raises Decline TLX301 for a kernel without a dot, TLX104 for a dot inside a helper."""
     if not facts.dots:
         raise Decline("TLX301", None, name=facts.kernel)
     for dot in facts.dots:
         if dot.helpers:
             raise Decline("TLX104", dot.statement, what=f"a dot inside the helper `{dot.helpers[0]}`")
-        if not dot.loops:
-            raise Decline("TLX302", dot.span)
-        _in_every_trip(facts, dot)
-    first = facts.dots[0]
-    for dot in facts.dots[1:]:
-        if dot.loops != first.loops:
-            raise Decline("TLX303", dot.span, line=first.span.line)
-    loop = next(loop for loop in facts.loops if loop.span == first.loops[-1])
-    if loop.kind == "while":
-        raise Decline("TLX314", loop.span)
-    if loop.kind == "static_range":
-        raise Decline("TLX104", loop.span, what="a dot in `tl.static_range`")
-    return loop
 
 
-def _in_every_trip(facts: Facts, event: Dot | Load) -> None:
-    """A slot is filled and freed once in every trip. Conditions around the whole loop are repeated in every role."""
-    for arm in (*event.branches, *event.arms):
-        if event.loops and event.loops[-1].contains(arm):
-            raise Decline("TLX304", event.span, condition=_condition(facts, arm))
-
-
-def effects(facts: Facts, loop: LoopFact) -> None:
-    """No side effect that a role would repeat, drop or reorder.
-
-    Raises Decline TLX104, TLX306, TLX308, TLX311, TLX312, TLX314.
-    """
+def effects(facts: Facts) -> None:
+    """No side effect that a role would repeat, drop or reorder. Raises Decline TLX104, TLX306, TLX308, TLX312."""
     for span in facts.returns:
         raise Decline("TLX306", span, why="in a loop, or with a value")
     for span, what in facts.effects:
         raise Decline("TLX312", span, name=what)
-    for other in facts.loops:
-        if other.kind == "while":
-            raise Decline("TLX314", other.span)
+    bound = {statement.span: statement.binds for statement in every(facts.statements)}
     for store in facts.stores:
-        if store.kind != "store":
+        # An atomic whose result nobody sees adds up, like a store; any other asks what another program did.
+        if store.kind != "store" and (bound.get(store.statement) or store.kind in _ASKING):
             raise Decline("TLX308", store.span, name=f"tl.{store.kind}")
         if store.helpers:
             raise Decline("TLX104", store.statement, what=f"a store inside the helper `{store.helpers[0]}`")
-        if loop.span in store.loops:
-            raise Decline("TLX311", store.span)
 
 
-def operand(facts: Facts, dot: Dot, side: DotOperand) -> tuple[Load, Access]:
-    """The load behind an operand that shared memory can hand to the dot as it is.
+#: Atomics that exist for the answer.
+_ASKING = frozenset({"atomic_cas", "atomic_xchg"})
 
-    Raises Decline TLX2xx, TLX104, TLX304, TLX305, TLX309, TLX313.
-    """
-    if dict(dot.options).get("input_precision", "").strip("'\"") == "ieee":
-        raise Decline("TLX309", dot.span)
-    if side.how is Operand.COMPUTED or side.load is None:
-        for number in sorted(side.loads):
-            problem = facts.problem(facts.loads[number].span)
-            if problem is not None and facts.loads[number].axes:
-                raise Decline(problem.code, problem.span, **dict(problem.facts))
-        raise Decline("TLX305", side.span, name=side.text)
-    load = facts.loads[side.load]
+
+def strided(facts: Facts, load: Load, side: DotOperand) -> Access:
+    """The tile behind a load that the TMA can be asked for. Raises Decline TLX2xx, TLX104."""
     problem = facts.problem(load.span)
     if problem is not None:
         raise Decline(problem.code, problem.span, **dict(problem.facts))
@@ -83,33 +54,61 @@ def operand(facts: Facts, dot: Dot, side: DotOperand) -> tuple[Load, Access]:
         raise Decline("TLX201", load.span, name=load.pointer or side.text)
     if load.helpers:
         raise Decline("TLX104", load.statement, what=f"an operand loaded inside the helper `{load.helpers[0]}`")
-    if load.loops != dot.loops:
-        raise Decline("TLX305", side.span, name=side.text, why="it is loaded outside the loop")
-    _in_every_trip(facts, load)
-    if load.other_use is not None:
-        raise Decline("TLX313", load.other_use, name=load.target or side.text)
-    return load, access
+    if load.after_dot:
+        raise Decline("TLX104", load.span, what="a dot whose result decides what is loaded")
+    if load.pointer in {store.pointer for store in facts.stores}:
+        raise Decline("TLX104", load.span, what=f"what it stores through `{load.pointer}` as input of its dots")
+    if not any(s.span == load.statement and s.kind == "simple" for s in every(facts.statements)):
+        raise Decline("TLX104", load.span, what="an operand loaded in the head of a loop or a condition")
+    return access
 
 
-def accumulators(facts: Facts, loop: LoopFact) -> None:
-    """Each dot adds to one name that nothing else in the loop touches. Raises Decline TLX310."""
-    seen: set[str] = set()
-    for dot in facts.dots:
-        if dot.accumulator is None or dot.accumulator in seen:
-            raise Decline(
-                "TLX310",
-                dot.span,
-                name=dot.accumulator or "the result of the dot",
-                why="it does not accumulate into one name",
-            )
-        seen.add(dot.accumulator)
+def worthwhile(facts: Facts, feeding: Feeding) -> None:
+    """Whether the roles can be expected to pay: some loop keeps the tensor cores busy from slots alone.
+
+    Where a dot in a loop waits for a tile that its own warps load or convert, the source, whose loads the compiler
+    pipelines, is as fast or faster. Raises Decline TLX2xx, TLX104, TLX302, TLX304, TLX305, TLX309, TLX310.
+    """
+    looped = [dot for dot in facts.dots if dot.loops]
+    if not looped:
+        raise Decline("TLX302", facts.dots[0].span)
+    for dot in looped:
+        if dict(dot.options).get("input_precision", "").strip("'\"") == "ieee":
+            raise Decline("TLX309", dot.span)
+        for arm in dot.arms:
+            if dot.loops[-1].contains(arm):
+                raise Decline("TLX304", dot.span, condition=_condition(facts, arm))
         out_dtype = dict(dot.options).get("out_dtype", "float32")
         if not out_dtype.endswith("float32"):
-            raise Decline("TLX310", dot.span, name=dot.accumulator, why=f"it accumulates in `{out_dtype}`")
-        inside = (s for s in every(facts.statements) if s.span != loop.span and loop.span.contains(s.span))
-        for statement in inside:
-            if statement.span != dot.statement and dot.accumulator in statement.binds | statement.reads:
-                raise Decline("TLX310", statement.span, name=dot.accumulator)
+            name = dot.result or "the result of the dot"
+            raise Decline("TLX310", dot.span, name=name, why=f"it accumulates in `{out_dtype}`")
+        for side in (dot.a, dot.b):
+            for number in [side.load] if side.load is not None else sorted(side.loads):
+                load = facts.loads[number]
+                if not load.axes or load.loops != dot.loops or (side.load is None and side.after_dot):
+                    continue
+                if number in feeding.refused:
+                    problem = feeding.refused[number]
+                    raise Decline(problem.code, problem.span, **dict(problem.facts))
+                for arm in load.arms:
+                    if load.loops[-1].contains(arm):
+                        raise Decline("TLX304", load.span, condition=_condition(facts, arm))
+        if not any(dot is one for one in feeding.dots):
+            other = facts.loads[dot.b.load].other_use if dot.b.load is not None else None
+            if other is not None:
+                raise Decline("TLX313", other, name=facts.loads[dot.b.load].target or dot.b.text)  # type: ignore[index]
+            raise Decline("TLX305", dot.b.span, name=dot.b.text)
+    if not any(facts.loads[n].loops for dot in feeding.dots for n in (dot.a.load, dot.b.load) if n in feeding.feeds):
+        raise Decline("TLX305", looped[0].b.span, name=looped[0].b.text, why="it is loaded outside the loop")
+
+
+def untouched(facts: Facts, dot: Dot, loop: Span) -> bool:
+    """Whether the dot adds to a name that no other statement of the loop reads or binds."""
+    inside = (s for s in every(facts.statements) if s.span != loop and loop.contains(s.span))
+    return dot.accumulator is not None and all(
+        statement.span == dot.statement or dot.accumulator not in statement.binds | statement.reads
+        for statement in inside
+    )
 
 
 def rows_are_independent(facts: Facts, access: Access, load: Load) -> bool:

@@ -55,16 +55,21 @@ class _Slice:
         return live
 
     def _loop(self, statement: StatementFact, live: frozenset[str]) -> frozenset[str]:
-        inside = live
-        while True:
-            before = inside | (self.block(statement.body, inside) - statement.binds)
-            if before == inside:
-                break
-            inside = before
+        inside = self._around(statement, live)
         if not self._keeps(statement.body):
             return live
         self.kept.add(statement.span)
+        if statement.text_kind == "while":  # asked before every trip, a range only once
+            inside = self._around(statement, inside | statement.reads)
         return live | inside | statement.reads
+
+    def _around(self, statement: StatementFact, inside: frozenset[str]) -> frozenset[str]:
+        """What is live at the beginning of a trip, where what `inside` says is live at the end of any."""
+        while True:
+            before = inside | (self.block(statement.body, inside) - statement.binds)
+            if before == inside:
+                return inside
+            inside = before
 
     def _keeps(self, statements: tuple[StatementFact, ...]) -> bool:
         return any(statement.span in self.kept for statement in statements)

@@ -136,6 +136,8 @@ def _base(contract: Contract, index: int, *, small: bool = True) -> Case:
     for spec in contract.constexprs:
         if spec.name not in constants and spec.kind != "dtype":
             values[spec.name] = spec.choices[0] if spec.choices else None
+            if spec.kind == "tile" and small:
+                values[spec.name] = SMALL_TILE
     for size, tile in contract.tiled:
         extent = _extent(constants, tile)
         values[size] = 2 * extent - 3

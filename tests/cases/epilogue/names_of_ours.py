@@ -91,9 +91,9 @@ def _kernel_ws(
             for k in range(0, K, BLOCK_K):
                 slot_2 = used_2 % STAGES
                 tlx.barrier_wait(full_2[slot_2], (used_2 // STAGES) & 1)
-                a_ring_2_tile = a_ring_2[slot_2 * CONSUMERS + group_2]
+                a = a_ring_2[slot_2 * CONSUMERS + group_2]
                 b = b_ring[slot_2]
-                acc = tlx.async_dot(a_ring_2_tile, b, acc)
+                acc = tlx.async_dot(a, b, acc)
                 # The dot just issued stays in flight; the one before it has retired, so its slot is free.
                 acc = tlx.async_dot_wait(1, acc)
                 if k > 0:

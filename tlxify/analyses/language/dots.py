@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...diagnostics import Decline
 from ..events import DotEvent
-from ..values import Origin, Value
+from ..values import DOT, Origin, Value
 from .registry import Call, handles
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def dot(run: Interpreter, call: Call) -> Value:
     given = {**dict(zip(_PARAMETERS, call.positional, strict=False)), **call.keywords}
     options = tuple((name, ast.unparse(value)) for name, value in given.items() if name not in _PARAMETERS[:3])
     run.events.dots.append(DotEvent(run.place(call.node), a, b, a_node, b_node, accumulator, options))
-    return Value(axes=axes, origin=Origin("dot"), loads=a.loads | b.loads)
+    return Value(axes=axes, origin=Origin("dot"), loads=a.loads | b.loads | {DOT})
 
 
 @handles("dot_scaled")

@@ -84,7 +84,9 @@ def _world(
     for scalar in contract.scalars:
         values[scalar.name] = scalar.choices[0] if scalar.choices else 64
     values |= dict.fromkeys(contract.free_sizes, 2)
-    values |= {spec.name: spec.choices[0] for spec in contract.constexprs if spec.kind == "int" and spec.choices}
+    values |= {
+        spec.name: spec.choices[0] for spec in contract.constexprs if spec.kind in ("int", "tile") and spec.choices
+    }
     values |= constants
     for size, tile in contract.tiled:
         extent = constants.get(tile, 64)

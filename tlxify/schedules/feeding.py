@@ -1,0 +1,126 @@
+"""Which loads the producer takes over, and which dots read what it brings in place.
+
+A load whose tile reaches a dot, and whose address is a strided tile of a tensor, can be asked of the TMA. A dot reads
+its second operand in place, its first in place or from registers; where the second is computed, the dot stays as the
+source has it and its operands pass through registers. A load that anything but such dots reads passes through them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..diagnostics import Decline, Diagnostic
+from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, Sum, every
+from . import positions, requirements
+from .tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One load that the producer takes over."""
+
+    load: Load
+    access: Access
+    #: An operand that it reaches.
+    side: DotOperand
+    #: Read by dots alone, from the slot.
+    in_place: bool
+    #: Its rows wrap around where the source's tile does.
+    wrapped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Feeding:
+    """The loads that the producer takes over, by number, and the dots that read slots in place."""
+
+    feeds: dict[int, Feed]
+    dots: tuple[Dot, ...]
+    #: Why an operand's load stays with the consumers.
+    refused: dict[int, Diagnostic]
+
+
+def feeding(facts: Facts, tree: Tree, reasons: dict[int, Diagnostic] | None = None) -> Feeding:
+    """The largest such division of the work. `reasons` are refusals that planning a buffer has found."""
+    refused = dict(reasons or {})
+    found: dict[int, tuple[DotOperand, Access, bool]] = {}
+    for dot in facts.dots:
+        for side in (dot.a, dot.b):
+            for number in _candidates(facts, side):
+                if number in refused or number in found:
+                    continue
+                try:
+                    found[number] = (side, *_strided(facts, facts.loads[number], side))
+                except Decline as refusal:
+                    refused[number] = refusal.diagnostic
+    in_place = {number for number in found if _alone(facts, number)}
+    dots = [dot for dot in facts.dots if _reads_slots(facts, dot)]
+    while True:
+        dots = [dot for dot in dots if dot.b.load in in_place and not _loads_into_registers(facts, dot, in_place)]
+        kept = {number for number in in_place if _only_in(number, facts.dots, dots) and _in_reach(facts, tree, number)}
+        if kept == in_place:
+            break
+        in_place = kept
+    feeds = {
+        number: Feed(facts.loads[number], access, side, number in in_place, wrapped)
+        for number, (side, access, wrapped) in sorted(found.items())
+    }
+    return Feeding(feeds, tuple(dots), refused)
+
+
+def _candidates(facts: Facts, side: DotOperand) -> Iterable[int]:
+    """Loads of tiles that reach an operand other than through another dot."""
+    if side.load is not None:
+        return [side.load]
+    return () if side.after_dot else [n for n in sorted(side.loads) if facts.loads[n].axes]
+
+
+def _strided(facts: Facts, load: Load, side: DotOperand) -> tuple[Access, bool]:
+    """The tile behind a load, and whether its rows wrap around. Raises Decline TLX104, TLX2xx."""
+    access = requirements.strided(facts, load, side)
+    positions.begin_inside(facts, access, load)
+    return access, requirements.rows_are_independent(facts, access, load)
+
+
+def _alone(facts: Facts, number: int) -> bool:
+    """Whether dots alone look at the loaded tile."""
+    load = facts.loads[number]
+    sides = [side for dot in facts.dots for side in (dot.a, dot.b) if number in side.loads]
+    # A role puts statements of its own in the place of this one: nothing else may be bound there.
+    bound = next(s.binds for s in every(facts.statements) if s.span == load.statement)
+    if bound != {load.target} and load.statement not in {dot.statement for dot in facts.dots}:
+        return False
+    return load.other_use is None and all(side.load == number for side in sides if not side.after_dot or side.load)
+
+
+def _reads_slots(facts: Facts, dot: Dot) -> bool:
+    """Whether a wgmma computes exactly this dot, whatever its operands are."""
+    options = dict(dot.options)
+    if options.get("input_precision", "").strip("'\"") == "ieee" or dot.helpers:
+        return False
+    if not options.get("out_dtype", "float32").endswith("float32"):
+        return False
+    if any(other.statement == dot.statement and other.span != dot.span for other in facts.dots):
+        return False
+    inside = {creator.span for axis in facts.axes for creator in axis.creators}
+    written = dot.a.how is not Operand.COMPUTED or not any(dot.a.span.contains(span) for span in inside)
+    return written and not (dot.sum is Sum.RESCALED and any(dot.statement.contains(span) for span in inside))
+
+
+def _loads_into_registers(facts: Facts, dot: Dot, in_place: set[int]) -> bool:
+    """Whether the first operand's expression holds a load whose tile does not stay in its slot."""
+    if dot.a.load in in_place:
+        return False
+    return any(facts.loads[number].statement == dot.statement for number in dot.a.loads)
+
+
+def _only_in(number: int, everything: Iterable[Dot], slots: Iterable[Dot]) -> bool:
+    reading = [dot for dot in everything if number in (dot.a.load, dot.b.load)]
+    return all(any(dot is one for one in slots) for dot in reading)
+
+
+def _in_reach(facts: Facts, tree: Tree, number: int) -> bool:
+    """Whether every dot that reads the slot stands in the block of the load, or deeper."""
+    block = tree.block(facts.loads[number].statement)
+    reading = [dot for dot in facts.dots if number in (dot.a.load, dot.b.load)]
+    return all(tree.within(dot.statement, block) is not None for dot in reading)
