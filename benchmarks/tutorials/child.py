@@ -92,7 +92,8 @@ def measure(module: Any, case: Case, problem: tuple[int, ...], found: dict[str, 
     return row
 
 
-def main() -> None:
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case")
     parser.add_argument("--tutorials", type=Path, required=True)
@@ -101,7 +102,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--limit", type=int, required=True, help="seconds per problem")
     parser.add_argument("folders", nargs="*", metavar="NAME=FOLDER")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    options = arguments().parse_args()
     case = by_name(options.case)
     folders = {who: Path(folder) for who, folder in (text.split("=", 1) for text in options.folders)}
     module = host.load(options.tutorials / case.file)

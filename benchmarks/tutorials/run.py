@@ -77,8 +77,9 @@ def attempt(case: Case, options: argparse.Namespace, rivals: list[str], lock: Pa
     paths = {"tutorials": options.bundle / "sources", "launches": options.bundle / "launches.json", "lock": lock}
     words = [word for key, path in paths.items() for word in (f"--{key}", str(path))]
     words += ["--rounds", str(options.rounds), "--limit", str(options.limit)]
-    words += [f"{who}={options.bundle / who}" for who in rivals]
-    command = [sys.executable, "-m", "benchmarks.tutorials.child", case.name, *words]
+    # The operands of argparse have to stand together.
+    words += [case.name, *(f"{who}={options.bundle / who}" for who in rivals)]
+    command = [sys.executable, "-m", "benchmarks.tutorials.child", *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=left)
         output, complaint, code = done.stdout, done.stderr, done.returncode

@@ -6,8 +6,10 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +19,7 @@ pytest.importorskip("triton")
 import torch
 
 import tlx
-from benchmarks.tutorials import build, check, compare, host, launches, record, run, timing
+from benchmarks.tutorials import build, check, child, compare, host, launches, record, run, timing
 from benchmarks.tutorials.cases import Case
 
 pytestmark = [
@@ -246,3 +248,24 @@ def test_a_fault_among_rivals_is_looked_at_again_with_one(monkeypatch):
     assert asked == [["fork", "utlx"], ["fork"]]
     assert rows == [{"case": "sample", "failed": "exit 1", "among": ["fork", "utlx"]}, row(1.0)]
     assert run.run(CASE, None, ["fork"], Path("lock"), 0.0) == [row(1.0)]
+
+
+def test_a_process_understands_what_it_is_told(monkeypatch):
+    told = []
+
+    def start(command, **options):
+        told.extend(command)
+        output = json.dumps(row(1.0)) + "\nnot a row\n"
+        return subprocess.CompletedProcess(command, -14, stdout=output, stderr="the log")
+
+    monkeypatch.setattr(run.subprocess, "run", start)
+    options = SimpleNamespace(bundle=Path("bundle"), rounds=5, limit=30)
+    rows = run.attempt(CASE, options, ["fork", "utlx"], Path("lock"), time.monotonic() + 60)
+    assert rows == [row(1.0), {"case": "sample", "failed": "exit -14", "log": "the log"}]
+    assert told[:3] == [sys.executable, "-m", "benchmarks.tutorials.child"]
+    heard = child.arguments().parse_args(told[3:])
+    assert (heard.case, heard.rounds, heard.limit, heard.lock) == ("sample", 5, 30, Path("lock"))
+    assert heard.folders == ["fork=bundle/fork", "utlx=bundle/utlx"]
+    assert run.attempt(CASE, options, [], Path("lock"), time.monotonic()) == [
+        {"case": "sample", "failed": "no time left"}
+    ]
