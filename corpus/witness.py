@@ -200,7 +200,7 @@ def main() -> int:
             words = ["--tutorials", folder, "--launches", folder / "launches.json", "--out", folder / who]
             subprocess.run([python, BUILD, *words], check=True, env={"PATH": "/usr/bin:/bin"}, stdout=sys.stderr)
             errors = {path.stem: path.read_text() for path in sorted((folder / who).glob("*.err"))}
-            refused[who] = {case: last_line(text) for case, text in errors.items()}
+            refused[who] = {case: gist(text) for case, text in errors.items()}
             print(f"{who}: {len(launches) - len(errors)} of {len(launches)} launches compile")
             for case, line in refused[who].items():
                 print(f"  {case}: {line}")
@@ -218,11 +218,12 @@ def unexpected(who: str, launch: Mapping[str, Any], errors: Container[str]) -> b
     return (launch["case"] in errors) != any(known.covers(who, launch) for known in KNOWN)
 
 
-def last_line(text: str) -> str:
+def gist(text: str) -> str:
     """What a compiler's complaint comes to."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if "error:" in line or "Error:" in line]
-    return (telling or lines or ["no message"])[-1][:300]
+    # MLIR says what is wrong at once; a traceback does so at its end.
+    telling = [line for line in lines if ": error: " in line]
+    return (telling or lines[-1:] or ["no message"])[0][:300]
 
 
 if __name__ == "__main__":

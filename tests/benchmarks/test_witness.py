@@ -78,5 +78,7 @@ def test_a_known_refusal_must_stay_one(witness, who, warps, fails, wrong):
 
 def test_the_telling_line_of_a_complaint(witness):
     text = "Traceback\nkernel.py:3: error: 'tt.load' op is wrong\nfollowed by noise\n"
-    assert witness.last_line(text) == "kernel.py:3: error: 'tt.load' op is wrong"
-    assert witness.last_line("  \n") == "no message"
+    assert witness.gist(text) == "kernel.py:3: error: 'tt.load' op is wrong"
+    text = "Traceback\nCompilationError: at 51:24:\n    the user's line\nmust be narrow\n"
+    assert witness.gist(text) == "must be narrow"
+    assert witness.gist("  \n") == "no message"
