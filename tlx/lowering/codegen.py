@@ -1,8 +1,9 @@
 """Triton's code generator with the two things it lacks: layouts that follow control flow, and tasks.
 
-A variable must leave a loop body or a branch in the layout in which it entered. So each loop and each ``if`` is
-generated once for nothing, to see in which layouts it leaves its variables; the entering values are converted to
-those, and the real bodies end in conversions that are no-ops in all but odd cases.
+A variable must leave a loop body or a branch in the layout in which it entered. So a loop that carries blocks and an
+``if`` that assigns are generated once for nothing, to see in which layouts they leave their variables; the entering
+values are converted to those, and the real bodies end in conversions that are no-ops in all but odd cases. Each level
+of nesting multiplies the work, so nothing is generated in vain where no block can change its layout.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ from .state import current
 
 def _is_block(value: Any) -> bool:
     return isinstance(value, code_generator.tensor) and value.type.is_block()
+
+
+def _stored(*bodies: list[ast.stmt]) -> set[str]:
+    """The names that statements assign to, at any depth."""
+    nodes = (node for body in bodies for statement in body for node in ast.walk(statement))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
@@ -84,6 +91,10 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
             CodeGenerator.visit_compound_statement(self, body)
             return self._blocks(self.lscope)
 
+    def _carries_blocks(self, node: ast.For | ast.While) -> bool:
+        """Whether a block may go from turn to turn: it is there before the loop, and assigned in it."""
+        return not _stored(node.body).isdisjoint(self._blocks(self.lscope))
+
     def _leaving(self, node: ast.For | ast.While) -> dict[str, Any]:
         self.scf_stack.append(node)
         layouts = self._rehearse(node.body)
@@ -114,8 +125,8 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
         """Stock, with settled layouts."""
         assert isinstance(node.iter, ast.Call), "kernels loop over range, tl.range or tl.static_range"
         assert isinstance(node.target, ast.Name), "kernels loop with one name"
-        if self.visit(node.iter.func) is code_generator.language.static_range:
-            # An unrolled body carries nothing from turn to turn.
+        # An unrolled body carries nothing from turn to turn.
+        if self.visit(node.iter.func) is code_generator.language.static_range or not self._carries_blocks(node):
             super().visit_For(node)
             return
         # The rehearsal needs some value of the induction variable, of the type that it will have.
@@ -136,11 +147,17 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
 
     def visit_While(self, node: ast.While) -> None:
         """Stock, with settled layouts."""
+        if not self._carries_blocks(node):
+            super().visit_While(node)
+            return
         with self._settled([node.body], self._leaving(node)):
             super().visit_While(node)
 
     def visit_if_scf(self, cond: Any, node: ast.If) -> None:
         """Stock, with settled layouts."""
+        if not _stored(node.body, node.orelse):
+            super().visit_if_scf(cond, node)
+            return
         ends = [self._rehearse(body) for body in (node.body, node.orelse) if body]
         with self._settled([node.body, node.orelse], *ends):
             super().visit_if_scf(cond, node)

@@ -43,8 +43,11 @@ class CopySemantic(TensorMemorySemantic):
         hopper.async_copy.commit_group(_semantic=self)
 
     def copy_wait(self, pendings: int) -> None:
-        """cp.async.wait_group."""
+        """cp.async.wait_group, and a fence: the copies wrote through the generic proxy, wgmma and TMA read through
+        the async one.
+        """
         hopper.async_copy.wait_group(pendings, _semantic=self)
+        hopper.fence_async_shared(_semantic=self)
 
     # ---- TMA ----------------------------------------------------------------------------------------------------
 
