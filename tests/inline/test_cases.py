@@ -86,23 +86,57 @@ def test_the_numbers_are_those_of_the_calls(case, tmp_path):
     assert any(array.any() for array in results[0].values())
 
 
+@pytest.mark.triton
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_triton_compiles_it(case, tmp_path, monkeypatch):
+    """Types agree wherever a variable is carried around a loop or out of a branch, and constants are constants."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # unset, newer releases warn
+    kernel, launch = written_out(kernel_of(case)), launch_of(case)
+    signature = {}
+    for param in kernel.params:
+        value = launch["args"].get(param.name)
+        kinds = {"*fp32": param.name in pointers(kernel), "fp32": isinstance(value, float), "i32": True}
+        signature[param.name] = "constexpr" if param.constexpr else next(kind for kind, it_is in kinds.items() if it_is)
+    defaults = {p.name: ast.literal_eval(p.default) for p in kernel.params if p.constexpr and p.default}
+    source = ASTSource(loaded(kernel, tmp_path / "0.py"), signature, constexprs=defaults | launch["constexprs"])
+    assert "ptx" in triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm
+
+
+def launch_of(case: Case):
+    return ast.literal_eval(re.search(r"^# launch: (.*)$", case.source, re.MULTILINE)[1])
+
+
+def pointers(kernel: Kernel):
+    names = [param.name for param in kernel.params]
+    return [name for name in names if name.endswith("_ptr") or ("Q" in names and name in ("Q", "K", "V", "Out"))]
+
+
+def loaded(kernel: Kernel, path: Path):
+    """The kernel, imported from a module of its own."""
+    path.write_text(cut(kernel).text(jitted(kernel.module, kernel.node)))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
 def run(kernel: Kernel, case: Case, path: Path):
     """Every array after one launch on random numbers, the same for every caller."""
     import numpy as np
 
     import tlx
 
-    launch = ast.literal_eval(re.search(r"^# launch: (.*)$", case.source, re.MULTILINE)[1])
-    path.write_text(cut(kernel).text(jitted(kernel.module, kernel.node)))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    launch = launch_of(case)
     rng = np.random.default_rng(0)
-    pointers = [p.name for p in kernel.params if p.name.endswith("_ptr") or p.name in ("Q", "K", "V", "Out")]
     arrays, arguments = {}, []
     for param, value in launch["args"].items():
-        if param in pointers and value > 64:
+        if param in pointers(kernel):
             arrays[param] = rng.standard_normal(value).astype(np.float32)
         arguments.append(arrays.get(param, value))
-    tlx.sim.run(module.kernel, tuple(launch["grid"]), tuple(arguments), launch["constexprs"]).raise_for_findings()
+    report = tlx.sim.run(loaded(kernel, path), tuple(launch["grid"]), tuple(arguments), launch["constexprs"])
+    report.raise_for_findings()
     return arrays

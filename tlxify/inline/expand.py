@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
 from ..diagnostics import Decline
 from ..model import Helper, Kernel
+from ..slice import tl_name
 from ..source import Origin
 from .arguments import Argument, Mismatch, bound, parameters
-from .binding import Binder, Binding, names_in
+from .binding import Binder, Binding
+from .lines import OneALine, above, spoken
 from .namespace import Namespace, Shadowed
 from .returns import Returns, Tangled, return_of, returns_in
 from .substitute import Substitute
+from .targets import independent, names_of, same_name
 from .trees import (
     Block,
     Copy,
     Origins,
     body_of,
     chain_of,
+    closed,
     comment_lines,
     comments_in,
     leading,
@@ -107,7 +111,7 @@ class Expansion:
         if not self.calls(statement) and not self.unroll.loops_in(statement):
             return [statement]
         if isinstance(statement, cst.BaseCompoundStatement):
-            statement = _OneALine(self.origins).of(statement)
+            statement = OneALine(self.origins).of(statement)
         match statement:
             case cst.SimpleStatementLine():
                 return self._line(statement)
@@ -120,7 +124,7 @@ class Expansion:
                 body = self.block(body_of(statement.body))
                 self._static -= static
                 looped = self.origins.changed(statement, iter=iterable, body=suite(body, statement.body))
-                return _above([*before, looped], leading(statement), looped)
+                return above([*before, looped], leading(statement), looped)
             case cst.If():
                 return self._if(statement)
             case cst.While():
@@ -137,7 +141,7 @@ class Expansion:
         before, test = self.expression(statement.test)
         known = self.origins.changed(statement, test=test)
         made = with_arms(self.origins, known, self.block(body_of(statement.body)), self.block(otherwise(statement)))
-        return _above([*before, made], leading(statement), made)
+        return above([*before, made], leading(statement), made)
 
     def _line(self, line: cst.SimpleStatementLine) -> Block:
         """A line of small statements, each written out for itself."""
@@ -146,17 +150,17 @@ class Expansion:
             result += self._small(small) if self.calls(small) else [self.origins.line(small)]
         said = [text for small in line.body for text in comments_in(small)]
         said += comments_in(line.trailing_whitespace)
-        return _above(result, [*line.leading_lines, *comment_lines(said)])
+        return above(result, [*line.leading_lines, *comment_lines(said)])
 
     def _small(self, small: cst.BaseSmallStatement) -> Block:
         match small:
             case cst.Expr(value=cst.Call() as call) if self.helper(call) is not None:
                 return self._called(call, None, small)
             case cst.Assign(targets=[cst.AssignTarget(target=target)], value=cst.Call() as call) if self.helper(call):
-                if _names_of(target) is not None:
+                if names_of(target) is not None:
                     return self._called(call, target, small)
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() as target)], value=cst.Tuple() as values):
-                if (names := _names_of(target)) is not None and _independent(names, values):
+                if (names := names_of(target)) is not None and independent(names, values):
                     lines = (
                         self._assignment(cst.Name(n), e.value, small)
                         for n, e in zip(names, values.elements, strict=True)
@@ -176,7 +180,7 @@ class Expansion:
     def _chosen(self, small: cst.Assign, choice: cst.IfExp) -> Block:
         """`x = f(a) if c else b` as an `if`: only one side may run."""
         sides = [line_of(self.origins.changed(small, value=value)) for value in (choice.body, choice.orelse)]
-        stays = len(small.targets) == 1 and _same_name(small.targets[0].target, choice.orelse)
+        stays = len(small.targets) == 1 and same_name(small.targets[0].target, choice.orelse)
         otherwise = None if stays else cst.Else(suite([Copy(self.origins).of(sides[1])]))
         made = cst.If(choice.test, suite([sides[0]]), orelse=otherwise)
         self.origins.carry(small, made)
@@ -202,7 +206,7 @@ class Expansion:
         if last and len(returns_in(body)) == 1 and (returned := return_of(body[-1])) is not None and returned.value:
             statements = self._inside(helper, binding, body[:-1])
             before, value = self._within(helper, returned.value)
-            return [*statements, *before], _closed(value)
+            return [*statements, *before], closed(value)
         name = self.namespace.fresh(f"{helper.name.strip('_')}_value")
         target = cst.Name(name)
         return self._ended(call, helper, body, binding, target), cst.Name(name)
@@ -224,7 +228,7 @@ class Expansion:
             before += inner
             arguments.append(self.origins.changed(argument, value=value))
         call = self.origins.changed(call, args=arguments)
-        targets = _names_of(target) if target is not None else ()
+        targets = names_of(target) if target is not None else ()
         body, binding = self._body(call, helper, targets or ())
         return [*before, *self._ended(call, helper, body, binding, target)]
 
@@ -254,7 +258,7 @@ class Expansion:
         if helper.module is not self.kernel.module:
             self.constexprs |= {here for here, m in self.namespace.added.items() if not isinstance(m, Helper)}
         substitute = Substitute(self.origins, binding.names, chains)
-        body = substitute.block(_spoken(body_of(function.body)))
+        body = substitute.block(spoken(body_of(function.body)))
         given = [self._begun(name, argument, constant) for name, argument, constant in binding.assigned]
         return [*given, *body], binding
 
@@ -268,15 +272,10 @@ class Expansion:
         value = Copy(self.origins).of(argument.value)
         if not constant:
             return self._assignment(cst.Name(name), value, argument.value)
-        kind = cst.Annotation(cst.parse_expression(f"{self._tl()}.constexpr"))
+        kind = cst.Annotation(cst.parse_expression(f"{tl_name(self.kernel.module)}.constexpr"))
         made = cst.AnnAssign(cst.Name(name), kind, value)
         self.origins.carry(argument.value, made)
         return line_of(made)
-
-    def _tl(self) -> str:
-        from ..slice import tl_name
-
-        return tl_name(self.kernel.module)
 
     def _ended(
         self,
@@ -306,19 +305,19 @@ class Expansion:
 
     def _given(self, target: cst.BaseAssignTargetExpression, value: cst.BaseExpression, at: cst.CSTNode) -> Block:
         """`target = value`, without what stays where it is."""
-        names = _names_of(target)
+        names = names_of(target)
         assert names is not None
         if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple) and len(value.elements) == len(names):
             pairs = list(zip(target.elements, value.elements, strict=True))
-            moved = [(t.value, v.value) for t, v in pairs if not _same_name(t.value, v.value)]
+            moved = [(t.value, v.value) for t, v in pairs if not same_name(t.value, v.value)]
             if not moved:
                 return []
-            named = _names_of(cst.Tuple([cst.Element(t) for t, _ in moved])) or ()
-            if _independent(named, cst.Tuple([cst.Element(v) for _, v in moved])):
+            named = names_of(cst.Tuple([cst.Element(t) for t, _ in moved])) or ()
+            if independent(named, cst.Tuple([cst.Element(v) for _, v in moved])):
                 return [self._assignment(t, v, at) for t, v in moved]
             left, right = (cst.Tuple([cst.Element(pair[side]) for pair in moved], lpar=[], rpar=[]) for side in (0, 1))
             return [self._assignment(left, right, at)]
-        if _same_name(target, value):
+        if same_name(target, value):
             return []
         return [self._assignment(target, value, at)]
 
@@ -351,7 +350,7 @@ class Expansion:
         if key not in self._trees:
             end = helper.node.end_lineno or helper.node.lineno
             function = self.origins.read(helper.module.source, helper.node.lineno, end)
-            self._trees[key] = _OneALine(self.origins).of(function)
+            self._trees[key] = OneALine(self.origins).of(function)
         return self._trees[key]
 
     def _refused(self, call: cst.Call, what: str) -> Decline:
@@ -402,84 +401,3 @@ class _Hoist(Copy):
         statements, value = self.expansion.value_of(updated_node, last=not self.calls)
         self.before += statements
         return value
-
-
-class _OneALine(Copy):
-    """Each small statement on a line of its own."""
-
-    def leave_SimpleStatementLine(
-        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
-    ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.SimpleStatementLine]:
-        """`a; b` as two lines."""
-        if len(updated_node.body) == 1:
-            return updated_node
-        lines = [self.origins.line(small) for small in updated_node.body]
-        lines[0] = lines[0].with_changes(leading_lines=updated_node.leading_lines)
-        lines[-1] = lines[-1].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
-        return cst.FlattenSentinel(lines)
-
-    def leave_SimpleStatementSuite(
-        self, original_node: cst.SimpleStatementSuite, updated_node: cst.SimpleStatementSuite
-    ) -> cst.IndentedBlock:
-        """`if c: a; b` as three lines."""
-        lines = [self.origins.line(small) for small in updated_node.body]
-        lines[-1] = lines[-1].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
-        return cst.IndentedBlock(lines)
-
-
-def _names_of(target: cst.BaseExpression) -> tuple[str, ...] | None:
-    """The names that a target binds, if it is one name or a flat tuple of names."""
-    if isinstance(target, cst.Name):
-        return (target.value,)
-    if isinstance(target, cst.Tuple | cst.List):
-        names = [e.value.value for e in target.elements if isinstance(e, cst.Element) and isinstance(e.value, cst.Name)]
-        return tuple(names) if len(names) == len(target.elements) else None
-    return None
-
-
-def _independent(names: Sequence[str], values: cst.Tuple) -> bool:
-    """Whether a tuple may be assigned name by name: no value asks for a name that was assigned before it."""
-    elements = values.elements
-    if len(elements) != len(names) or any(isinstance(element, cst.StarredElement) for element in elements):
-        return False
-    return not any(names_in(element.value) & set(names[:position]) for position, element in enumerate(elements))
-
-
-def _same_name(one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
-    return isinstance(one, cst.Name) and isinstance(other, cst.Name) and one.value == other.value
-
-
-def _closed(value: cst.BaseExpression) -> cst.BaseExpression:
-    plain = cst.Name | cst.Call | cst.Attribute | cst.Subscript | cst.Integer | cst.Float
-    if value.lpar or isinstance(value, plain):
-        return value
-    return value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-
-
-def _above(block: Block, lines: Iterable[cst.EmptyLine], already: cst.BaseStatement | None = None) -> Block:
-    """The block with these lines above it, which may stand above its last statement so far."""
-    if not block or block[0] is already:
-        return block
-    if already is not None:
-        block[-1] = already.with_changes(leading_lines=[])
-    block[0] = block[0].with_changes(leading_lines=[*lines, *_without_blank(leading(block[0]))])
-    return block
-
-
-def _without_blank(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
-    """What is said above a statement, without the blank line that set it off from what is no longer above it."""
-    kept = list(lines)
-    while kept and kept[0].comment is None:
-        kept.pop(0)
-    return kept
-
-
-def _spoken(block: Block) -> Block:
-    """A body with the first line of its docstring as a comment."""
-    match block:
-        case [cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString() as text)]), *rest]:
-            words = str(text.evaluated_value).strip().splitlines()
-            if rest and words:
-                rest[0] = rest[0].with_changes(leading_lines=[*comment_lines([f"# {words[0]}"]), *leading(rest[0])])
-            return rest
-    return block

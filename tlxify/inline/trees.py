@@ -191,3 +191,11 @@ def comment_lines(texts: Sequence[str]) -> list[cst.EmptyLine]:
 def leading(statement: cst.BaseStatement) -> list[cst.EmptyLine]:
     """The comment lines and blank lines above a statement."""
     return list(getattr(statement, "leading_lines", ()))
+
+
+def closed(value: cst.BaseExpression) -> cst.BaseExpression:
+    """A value with brackets around it, where it may need them inside of another."""
+    plain = cst.Name | cst.Call | cst.Attribute | cst.Subscript | cst.Integer | cst.Float
+    if value.lpar or isinstance(value, plain):
+        return value
+    return value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
