@@ -6,7 +6,11 @@ PYTHON ?= python3
 PYTEST ?=
 TRITON := 3.6.0
 TORCH := 2.13.0
-TRITONS := 3.6.0 3.9.0
+TRITONS := 3.6.0 3.7.0 3.8.0 3.9.0
+# Meta's own compilers of TLX: the fork, and the plugin with the one Triton that it fits.
+FBTRITON := 3.7.4
+UTLX := 3.8.0.post16
+UTLX_TRITON := 3.8.0
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
@@ -17,7 +21,7 @@ TORCH_BIN := .venv-torch/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch check format lint types golden corpus mutate compat bench docs dist clean
+.PHONY: help demo test test-torch check format lint types golden corpus mutate compat witnesses tutorials bench docs dist clean
 
 help:
 	@echo "demo        convert corpus/gemm/matmul.py and verify it on the CPU"
@@ -29,6 +33,8 @@ help:
 	@echo "corpus      fetch the public kernels by version and check their expected verdicts"
 	@echo "mutate      seed faults in converted kernels; each must be found"
 	@echo "compat      the tests under each supported Triton: $(TRITONS)"
+	@echo "witnesses   compile our TLX with Meta's compilers: fbtriton $(FBTRITON), triton-utlx $(UTLX)"
+	@echo "tutorials   Meta's Hopper tutorials by each compiler: machine code and compile times, and the bundle to time"
 	@echo "bench       time conversions against their sources (needs a Hopper GPU and torch)"
 	@echo "docs        regenerate the pages under docs/"
 	@echo "dist        build the sdist and the wheel"
@@ -53,6 +59,17 @@ $(READY): pyproject.toml
 .venv-triton-%/.ready: pyproject.toml
 	$(PYTHON) -m venv --clear .venv-triton-$*
 	.venv-triton-$*/bin/python -m pip install -e ".[cpu,dev]" "triton==$*"
+	@touch $@
+
+# fbtriton owns the folder triton/, so it gets an environment without Triton.
+.venv-fork/.ready: Makefile
+	$(PYTHON) -m venv --clear .venv-fork
+	.venv-fork/bin/python -m pip install "fbtriton==$(FBTRITON)" numpy
+	@touch $@
+
+.venv-utlx/.ready: Makefile
+	$(PYTHON) -m venv --clear .venv-utlx
+	.venv-utlx/bin/python -m pip install "triton==$(UTLX_TRITON)" "triton-utlx==$(UTLX)" numpy
 	@touch $@
 
 # ---- what people do ---------------------------------------------------------------------------------------------------
@@ -94,14 +111,34 @@ compat: $(TRITONS:%=compat-%)
 compat-%: .venv-triton-%/.ready
 	.venv-triton-$*/bin/python -m pytest -o cache_dir=.venv-triton-$*/pytest_cache $(PYTEST)
 
+witnesses: $(READY) .venv-fork/.ready .venv-utlx/.ready
+	$(BIN)/python corpus/witness.py --against fork=.venv-fork/bin/python utlx=.venv-utlx/bin/python
+
+# What is made here is all that a machine with a GPU needs: python -m benchmarks.tutorials.run --bundle .tutorials
+BUNDLE := .tutorials
+LAUNCHES := --tutorials $(BUNDLE)/sources --launches $(BUNDLE)/launches.json
+
+tutorials: .venv-torch/.ready .venv-fork/.ready .venv-utlx/.ready
+	mkdir -p $(BUNDLE)/sources
+	cp .venv-fork/lib/python3*/site-packages/triton/language/extra/tlx/tutorials/hopper*.py $(BUNDLE)/sources
+	$(TORCH_BIN)/python -m benchmarks.tutorials.record --tutorials $(BUNDLE)/sources --out $(BUNDLE)/launches.json
+	$(TORCH_BIN)/python -m benchmarks.tutorials.build --ours $(LAUNCHES) --out $(BUNDLE)/ours
+	.venv-fork/bin/python benchmarks/tutorials/build.py $(LAUNCHES) --out $(BUNDLE)/fork
+	.venv-utlx/bin/python benchmarks/tutorials/build.py $(LAUNCHES) --out $(BUNDLE)/utlx
+	$(TORCH_BIN)/python -m benchmarks.tutorials.compare --out benchmarks/results/tutorials-code.json \
+		ours=$(BUNDLE)/ours fork=$(BUNDLE)/fork utlx=$(BUNDLE)/utlx
+	$(TORCH_BIN)/python -m benchmarks.tutorials.compile_time --bundle $(BUNDLE) \
+		--out benchmarks/results/tutorials-compile.json ours=$(TORCH_BIN)/python fork=.venv-fork/bin/python
+
 bench: .venv-torch/.ready
 	$(TORCH_BIN)/python benchmarks/gemm.py
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/tlx_support.py
 
 dist: $(READY)
 	$(BIN)/python -m build
 
 clean:
-	rm -rf .venv .venv-torch .venv-triton-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-torch .venv-fork .venv-utlx .venv-triton-* .tutorials build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -26,6 +26,7 @@ NOUNS = frozenset(
 ALLOWED = {
     "tlxify.catalogue": frozenset(),
     "tlxify.parse": NOUNS,
+    "tlxify.inline": NOUNS | {"tlxify.parse"},
     "tlxify.analyses": NOUNS | {"tlxify.parse"},
     "tlxify.targets": NOUNS,
     "tlxify.schedules": (NOUNS - {"tlxify.model"}) | {"tlxify.targets"},

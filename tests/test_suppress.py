@@ -38,9 +38,10 @@ def test_it_silences_its_codes_on_its_line(code: str, line: int, silent: bool) -
 )
 def test_on_the_header_it_covers_the_whole_kernel_and_no_other(header: str) -> None:
     (skip,) = skips(header + "    pass\n")
-    here, elsewhere = (Diagnostic.of("TLX301", Span(line, 0, line, 4), name="k") for line in (3, 9))
-    assert skip.silences(here, Span(1, 0, 3, 8), 2)
-    assert not skip.silences(elsewhere, Span(1, 0, 3, 8), 2)
+    inside, in_a_helper = (Diagnostic.of("TLX301", Span(line, 0, line, 4), name="k") for line in (3, 9))
+    assert skip.silences(inside, Span(1, 0, 3, 8), 2)
+    assert skip.silences(in_a_helper, Span(1, 0, 3, 8), 2)
+    assert not skip.silences(in_a_helper, Span(8, 0, 10, 8), 8)
 
 
 def test_a_file_that_does_not_parse_has_none() -> None:

@@ -10,6 +10,17 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .amd import (
+    amd_sched_barrier,
+    assume_uniform,
+    buffer_atomic_add,
+    buffer_load,
+    buffer_load_to_local,
+    buffer_store,
+    extract_slice,
+    warp_pipeline_stage,
+    zeros,
+)
 from .barriers import (
     alloc_barriers,
     alloc_warp_barrier,
@@ -21,27 +32,62 @@ from .barriers import (
 )
 from .buffers import (
     local_alloc,
+    local_gather,
     local_load,
     local_reinterpret,
     local_reshape,
+    local_scatter,
     local_slice,
     local_store,
     local_trans,
     local_view,
+    subslice,
+    tmem_copy,
 )
 from .builtin import TLXError
-from .clusters import cluster_cta_rank
+from .clc import (
+    CLCPipelineContext,
+    _alloc_clc_responses,
+    _clc_issue,
+    _clc_query,
+    clc_consumer,
+    clc_create_context,
+    clc_producer,
+    clc_response,
+    clc_response_type,
+)
+from .clusters import (
+    async_remote_shmem_copy,
+    async_remote_shmem_store,
+    cluster_barrier,
+    cluster_cta_rank,
+    cluster_size_1d,
+    fence_mbarrier_init_cluster,
+    remote_shmem_store,
+    remote_view,
+)
 from .copies import (
     async_descriptor_load,
+    async_descriptor_prefetch_tensor,
     async_descriptor_store,
     async_descriptor_store_wait,
     async_load,
     async_load_commit_group,
     async_load_wait_group,
+    async_store,
     fence,
     fence_async_shared,
+    prefetch,
 )
-from .dots import async_dot, async_dot_wait
+from .descriptors import (
+    allocate_tensor_descriptor,
+    make_tensor_descriptor,
+    reinterpret_tensor_descriptor,
+    tensor_descriptor_ptr,
+    tensor_descriptor_ptr_type,
+)
+from .dots import async_dot, async_dot_scaled, async_dot_wait, tcgen05_commit
+from .install import InstallError, install, uninstall
 from .launch import (
     Box,
     Dispatch,
@@ -63,8 +109,17 @@ from .launch import (
 )
 from .lowering.jit import jit
 from .lowering.offline import compile
+from .storage import (
+    reuse_group,
+    reuse_group_ir_type,
+    reuse_group_type,
+    storage_alias_spec,
+    storage_alias_spec_type,
+    storage_alias_spec_type_class,
+)
 from .tasks import async_task, async_task_replica_id, async_tasks, get_bufidx_phase
 from .types import (
+    TMemCTAMode,
     async_token,
     async_token_type,
     buffered_tensor,
@@ -74,7 +129,8 @@ from .types import (
     storage_kind,
 )
 from .unsupported import PLACEHOLDERS
-from .utility import clock64, dtype_of, size_of, thread_id
+from .utility import clock64, dtype_of, get_fp8_format_name, size_of, thread_id
+from .warps import stoch_round, vote_ballot_sync, warp_redux
 
 #: modules whose import is put off until a name is asked for: name → (module, attribute or None for the module itself)
 _LAZY: dict[str, tuple[str, str | None]] = {
@@ -83,25 +139,39 @@ _LAZY: dict[str, tuple[str, str | None]] = {
 
 __all__ = [
     "Box",
+    "CLCPipelineContext",
     "Dispatch",
     "Fallback",
+    "InstallError",
     "KernelStats",
     "Memory",
     "Schedule",
     "Specialized",
     "StaleKernelError",
     "TLXError",
+    "TMemCTAMode",
     "TmaView",
+    "_alloc_clc_responses",
+    "_clc_issue",
+    "_clc_query",
     "alloc_barriers",
     "alloc_warp_barrier",
+    "allocate_tensor_descriptor",
+    "amd_sched_barrier",
+    "assume_uniform",
     "async_descriptor_load",
+    "async_descriptor_prefetch_tensor",
     "async_descriptor_store",
     "async_descriptor_store_wait",
     "async_dot",
+    "async_dot_scaled",
     "async_dot_wait",
     "async_load",
     "async_load_commit_group",
     "async_load_wait_group",
+    "async_remote_shmem_copy",
+    "async_remote_shmem_store",
+    "async_store",
     "async_task",
     "async_task_replica_id",
     "async_tasks",
@@ -110,40 +180,82 @@ __all__ = [
     "barrier_arrive",
     "barrier_expect_bytes",
     "barrier_wait",
+    "buffer_atomic_add",
+    "buffer_load",
+    "buffer_load_to_local",
+    "buffer_store",
     "buffered_tensor",
     "buffered_tensor_type",
+    "clc_consumer",
+    "clc_create_context",
+    "clc_producer",
+    "clc_response",
+    "clc_response_type",
     "clock64",
+    "cluster_barrier",
     "cluster_cta_rank",
+    "cluster_size_1d",
     "compile",
     "dtype_of",
+    "extract_slice",
     "fence",
     "fence_async_shared",
+    "fence_mbarrier_init_cluster",
     "fingerprint_of",
     "get_bufidx_phase",
+    "get_fp8_format_name",
+    "install",
     "jit",
     "local_alloc",
+    "local_gather",
     "local_load",
     "local_reinterpret",
     "local_reshape",
+    "local_scatter",
     "local_slice",
     "local_store",
     "local_trans",
     "local_view",
+    "make_tensor_descriptor",
     "mbarrier",
     "mbarrier_type",
     "memory",
     "named_barrier_arrive",
     "named_barrier_wait",
+    "prefetch",
+    "reinterpret_tensor_descriptor",
+    "remote_shmem_store",
+    "remote_view",
     "require",
     "require_disjoint",
     "require_dtypes",
+    "reuse_group",
+    "reuse_group_ir_type",
+    "reuse_group_type",
     "size_of",
     "specialized",
     "stats",
+    "stoch_round",
+    "storage_alias_spec",
+    "storage_alias_spec_type",
+    "storage_alias_spec_type_class",
     "storage_kind",
+    "subslice",
+    "tcgen05_commit",
+    "tensor_descriptor_ptr",
+    "tensor_descriptor_ptr_type",
     "thread_id",
     "tma_view",
+    "tmem_copy",
+    "uninstall",
+    "vote_ballot_sync",
+    "warp_pipeline_stage",
+    "warp_redux",
+    "zeros",
 ]
+
+#: tells a kernel that names this module from one that names another called tlx
+__tlx__ = True
 
 
 def __getattr__(name: str) -> Any:

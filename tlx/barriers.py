@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .builtin import TLXError, builtin, constant, unwrap
+from .builtin import builtin, constant, unwrap
 from .types import mbarrier
 
 
@@ -70,12 +70,15 @@ def barrier_arrive(
     Args:
         bar: one barrier, ``bars[slot]``.
         arrive_count: arrivals, at least 1.
-        remote_cta_rank: barriers of another CTA are not supported.
+        remote_cta_rank: arrive at this barrier of another CTA of the cluster; an i32 scalar.
         pred: scalar; no arrival where it is false.
     """
-    if unwrap(remote_cta_rank) is not None:
-        raise TLXError("remote_cta_rank is not supported: clusters are not implemented")
-    _semantic.mbarrier_arrive(bar, constant(arrive_count, "arrive_count"), pred)
+    count = constant(arrive_count, "arrive_count")
+    rank = getattr(bar, "remote_rank", None) if unwrap(remote_cta_rank) is None else remote_cta_rank
+    if rank is None:
+        _semantic.mbarrier_arrive(bar, count, pred)
+    else:
+        _semantic.remote_arrive(bar, count, rank, pred)
 
 
 @builtin

@@ -22,31 +22,33 @@ def local_alloc(
     layout: Any = None,
     _semantic: Any = None,
 ) -> buffered_tensor:
-    """``num`` tiles of ``shape`` elements of ``dtype`` in shared memory.
+    """``num`` tiles of ``shape`` elements of ``dtype`` in shared or tensor memory.
 
     Args:
-        shape: extents of one tile, powers of two.
+        shape: extents of one tile, powers of two; in tensor memory 64 or 128 rows by any number of columns.
         dtype: element type.
         num: number of tiles, a compile-time constant of at least 1.
-        storage: only ``storage_kind.smem``.
-        reuse: a buffer whose memory this one takes over from its first byte on; it must be large enough, and ordering
-        the
-            accesses is the author's business.
+        storage: ``smem``, or ``tmem`` (Blackwell only), the memory in which its products accumulate.
+        reuse: a buffer whose memory this one takes over from its first byte on, which must be large enough, or a
+            ``storage_alias_spec`` to join. Ordering the accesses is the author's business.
         layout: not supported; tiles of two or more dimensions get the swizzled layout that TMA and wgmma read.
 
     Raises:
-        TLXError: unsupported storage or layout, or ``reuse`` too small.
+        TLXError: tensor memory on a GPU without it, an unsupported layout, or ``reuse`` too small.
     """
     kind = unwrap(storage)
-    if kind is not storage_kind.smem:
-        raise TLXError(f"storage {kind.name} is not supported on this target: only shared memory (smem) is")
+    if kind not in (storage_kind.smem, storage_kind.tmem):
+        raise TLXError(f"a buffer is allocated in smem or tmem, not in {kind}")
     if unwrap(layout) is not None:
         raise TLXError("local_alloc takes no layout here: the one that TMA and wgmma need is chosen by shape")
     count = constant(num, "num")
     if count < 1:
         raise TLXError(f"num must be at least 1, not {count}")
     extents = _numbers(shape, "shape of local_alloc")
-    return _semantic.shared_alloc(extents, unwrap(dtype), count, unwrap(reuse))  # type: ignore[no-any-return]
+    pool = unwrap(reuse)
+    if kind is storage_kind.smem and not hasattr(pool, "pool"):
+        return _semantic.shared_alloc(extents, unwrap(dtype), count, pool)  # type: ignore[no-any-return]
+    return _semantic.alloc(extents, unwrap(dtype), count, kind, pool)  # type: ignore[no-any-return]
 
 
 @builtin
@@ -60,11 +62,36 @@ def local_view(buf: _SharedValue, idx: Any, _semantic: Any = None) -> Any:
 
 @builtin
 def local_slice(buf: buffered_tensor, offset: Any, shape: Any, _semantic: Any = None) -> buffered_tensor:
-    """The part of a view that starts at ``offset`` and has ``shape``; both constant, in elements, one entry per
-    dimension.
+    """The part of a view that starts at ``offset`` and has ``shape``, in elements, one entry per dimension.
+
+    Args:
+        buf: one tile. A tile in tensor memory is sliced along its columns only.
+        offset: multiples of ``shape``, constants but for the first: that may be a run-time scalar where whole rows of
+            at most 128 bytes are taken. Nothing checks then that it is a multiple and inside.
+        shape: constants, powers of two.
+
+    Raises:
+        TLXError: a part outside the tile, or a run-time offset of slices that do not lie together.
     """
-    start, size = _numbers(offset, "offset of local_slice"), _numbers(shape, "shape of local_slice")
+    start, size = list(unwrap(offset)), _numbers(shape, "shape of local_slice")
     return _semantic.shared_slice(buf, start, size)  # type: ignore[no-any-return]
+
+
+@builtin
+def subslice(buf: buffered_tensor, offset: int, size: int, _semantic: Any = None) -> buffered_tensor:
+    """Columns ``offset`` to ``offset + size`` of a tile in tensor memory; both constant, in elements."""
+    return _semantic.columns(buf, offset, constant(size, "size of subslice"))  # type: ignore[no-any-return]
+
+
+@builtin
+def tmem_copy(src_smem: buffered_tensor, dst_tmem: buffered_tensor, _semantic: Any = None) -> None:
+    """Starts an asynchronous copy from shared to tensor memory (``tcgen05.cp``), which ``tcgen05_commit`` tracks.
+
+    Args:
+        src_smem: source view.
+        dst_tmem: destination view, of the same number of bytes.
+    """
+    _semantic.copy_to_tensor_memory(src_smem, dst_tmem)
 
 
 @builtin
@@ -91,8 +118,54 @@ def local_reinterpret(
 
 
 @builtin
-def local_load(src: buffered_tensor, token: Any = None, layout: Any = None, _semantic: Any = None) -> Any:
-    """Copies a view into registers: a tensor of its shape and dtype. ``token`` is accepted for symmetry.
+def local_gather(src: buffered_tensor, indices: Any, axis: int, token: Any = None, _semantic: Any = None) -> Any:
+    """Elements of a view chosen along ``axis``: ``out[i, j] = src[indices[i, j], j]`` for axis 0. Needs Triton 3.7.
+
+    Args:
+        src: view in shared memory.
+        indices: block of integers of as many dimensions; the result has its shape.
+        axis: constant.
+        token: accepted for symmetry.
+    """
+    return _semantic.gather_local(src, indices, constant(axis, "axis"))
+
+
+@builtin
+def local_scatter(
+    dst: buffered_tensor, src: Any, indices: Any, axis: int, token: Any = None, _semantic: Any = None
+) -> None:
+    """Writes a block to places of a view chosen along ``axis``: ``dst[indices[i, j], j] = src[i, j]`` for axis 0. Needs
+    Triton 3.7.
+
+    Args:
+        dst: view in shared memory.
+        src: block of its dtype and the shape of ``indices``.
+        indices: block of integers; where two are equal, either value stays.
+        axis: constant.
+        token: accepted for symmetry.
+    """
+    _semantic.scatter_local(dst, src, indices, constant(axis, "axis"))
+
+
+@builtin
+def local_load(
+    src: buffered_tensor,
+    token: Any = None,
+    layout: Any = None,
+    relaxed: bool = False,
+    rematerialize_coordinates: bool = False,
+    rematerialize_coordinates_group: Any = None,
+    _semantic: Any = None,
+) -> Any:
+    """Copies a view into registers: a tensor of its shape and dtype.
+
+    Args:
+        src: view in shared or tensor memory; a task that reads tensor memory has a multiple of 4 warps.
+        token: accepted for symmetry.
+        layout: not supported; the compiler chooses it.
+        relaxed: a hint for AMD; accepted.
+        rematerialize_coordinates: a hint for AMD; accepted.
+        rematerialize_coordinates_group: a hint for AMD; accepted.
 
     Raises:
         TLXError: a register layout was asked for.

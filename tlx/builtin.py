@@ -52,4 +52,5 @@ def builtin(fn: F) -> F:
         return fn(*args, **kwargs)
 
     wrapper.__triton_builtin__ = True  # type: ignore[attr-defined]
+    wrapper.__tlx__ = True  # type: ignore[attr-defined]
     return cast(F, wrapper)

@@ -13,6 +13,13 @@ def _refuse(value: Any, default: Any, what: str) -> None:
         raise TLXError(f"{what} is not supported")
 
 
+def _eviction(policy: Any) -> str:
+    name = constant(policy, "eviction_policy", str)
+    if name not in ("", "evict_first", "evict_last", "evict_normal"):
+        raise TLXError(f'unknown eviction_policy {name!r}: use "evict_first", "evict_last" or "evict_normal"')
+    return str(name)
+
+
 @builtin
 def async_load(
     src: Any,
@@ -27,24 +34,30 @@ def async_load(
     barrier: Any = None,
     _semantic: Any = None,
 ) -> async_token:
-    """Queues a ``cp.async`` of a block of pointers into a view of the same shape.
+    """Queues a ``cp.async`` of a block of pointers into a view of the same shape, or one bulk copy.
 
     The layout chosen must give each thread at least 4 contiguous bytes, or the compilation is refused.
 
     Args:
-        src: block of pointers.
-        result: view with the shape of ``src``.
+        src: block of pointers; of a bulk copy, one pointer, aligned to 16 bytes.
+        result: view with the shape of ``src``; of a bulk copy, any view of one dimension.
         mask: elements to copy; the others are filled with ``other``, by default 0.
         other: value of masked elements.
         cache_modifier: as in ``tl.load``.
         eviction_policy: as in ``tl.load``.
         is_volatile: as in ``tl.load``.
-        bulk: the bulk form is not supported, nor are its ``bulk_size`` and ``barrier``.
-        bulk_size: see ``bulk``.
-        barrier: see ``bulk``.
+        bulk: one ``cp.async.bulk`` by one thread instead, which completes bytes on ``barrier``; takes no mask and needs
+            Triton 3.9.
+        bulk_size: bytes of a bulk copy, a multiple of 16, by default those of ``result``; i32 scalar or constant.
+        barrier: one barrier, ``bars[slot]``, that expects those bytes.
     """
-    if unwrap(bulk) or unwrap(bulk_size) is not None or barrier is not None:
-        raise TLXError("the bulk form of async_load is not supported")
+    if unwrap(bulk):
+        if unwrap(mask) is not None or unwrap(other) is not None:
+            raise TLXError("a bulk async_load takes no mask and no other")
+        _semantic.bulk_load(src, result, unwrap(bulk_size), barrier)
+        return async_token()
+    if unwrap(bulk_size) is not None or barrier is not None:
+        raise TLXError("bulk_size and barrier belong to async_load(bulk=True)")
     _semantic.copy_to_shared(
         src, result, unwrap(mask), unwrap(other), unwrap(cache_modifier), unwrap(eviction_policy), unwrap(is_volatile)
     )
@@ -87,16 +100,21 @@ def async_descriptor_load(
         barrier: one barrier, ``bars[slot]``.
         pred: scalar; nothing is loaded where it is false.
         cache_modifier: not supported.
-        eviction_policy: not supported.
-        multicast_targets: not supported (needs clusters).
-        two_ctas: not supported on Hopper.
+        eviction_policy: "evict_first", "evict_last", "evict_normal" or "", a hint to the L2 cache; without effect on
+            Triton < 3.9 and with ``multicast_targets``.
+        multicast_targets: CTAs of the cluster that receive the tile, each at the same place of its shared memory and on
+            the same barrier of its own, so each has to expect the bytes. The descriptor must come from the host.
+        two_ctas: not supported: see the error.
     """
     _refuse(cache_modifier, "", "cache_modifier of async_descriptor_load")
-    _refuse(eviction_policy, "", "eviction_policy of async_descriptor_load")
-    _refuse(two_ctas, False, "two_ctas")
-    if list(unwrap(multicast_targets) or ()):
-        raise TLXError("multicast_targets is not supported: clusters are not implemented")
-    _semantic.tma_load(desc, result, offsets, barrier, pred)
+    policy = _eviction(eviction_policy)
+    if unwrap(two_ctas):
+        raise TLXError("two_ctas of async_descriptor_load is not available: see two_ctas of async_dot")
+    targets = list(unwrap(multicast_targets) or ())
+    if targets:
+        _semantic.multicast_load(desc, result, offsets, barrier, pred, targets)
+    else:
+        _semantic.tma_load(desc, result, offsets, barrier, pred, **({"eviction": policy} if policy else {}))
 
 
 @builtin
@@ -116,12 +134,15 @@ def async_descriptor_store(
         desc: tensor descriptor whose block has the shape of ``source``.
         source: view to store; it may be overwritten only after ``async_descriptor_store_wait``.
         offsets: element offsets, one per dimension.
-        eviction_policy: not supported.
-        store_reduce: not supported.
+        eviction_policy: as in ``async_descriptor_load``; without effect with ``store_reduce``.
+        store_reduce: "add", "min", "max", "and", "or" or "xor": combine with what is there instead of replacing it.
     """
-    _refuse(eviction_policy, "", "eviction_policy of async_descriptor_store")
-    _refuse(store_reduce, "", "store_reduce")
-    _semantic.tma_store(desc, source, offsets)
+    kind = constant(store_reduce, "store_reduce", str)
+    if kind not in ("", "add", "min", "max", "and", "or", "xor"):
+        raise TLXError(f'unknown store_reduce {kind!r}: use "add", "min", "max", "and", "or" or "xor"')
+    policy = _eviction(eviction_policy)
+    more = {name: value for name, value in (("eviction", policy), ("reduce", kind)) if value}
+    _semantic.tma_store(desc, source, offsets, **more)
 
 
 @builtin
@@ -130,6 +151,54 @@ def async_descriptor_store_wait(pendings: int, _semantic: Any = None) -> None:
     visibility.
     """
     _semantic.tma_store_wait(constant(pendings, "pendings"))
+
+
+@builtin
+def async_descriptor_prefetch_tensor(
+    desc: Any, offsets: Any, pred: Any = None, eviction_policy: str = "", _semantic: Any = None
+) -> None:
+    """Brings one block into the L2 cache, without waiting (``cp.async.bulk.prefetch.tensor``). Needs Triton 3.9.
+
+    Args:
+        desc: tensor descriptor made by the host.
+        offsets: element offsets, one per dimension.
+        pred: scalar; nothing happens where it is false.
+        eviction_policy: accepted; the instruction is given none.
+    """
+    _eviction(eviction_policy)
+    _semantic.prefetch_block(desc, offsets, pred)
+
+
+@builtin
+def prefetch(ptr: Any, level: str = "L2", mask: Any = None, tensormap: bool = False, _semantic: Any = None) -> None:
+    """Brings lines of global memory into a cache, without waiting (``prefetch.global``).
+
+    Args:
+        ptr: pointer or block of pointers; with ``tensormap`` a descriptor made by the host.
+        level: "L1" or "L2".
+        mask: elements to prefetch.
+        tensormap: fetch the descriptor itself (``prefetch.tensormap``). Needs Triton 3.9.
+    """
+    where = constant(level, "level", str)
+    if where not in ("L1", "L2"):
+        raise TLXError(f'unknown cache level {where!r}: use "L1" or "L2"')
+    if unwrap(tensormap):
+        _semantic.prefetch_descriptor(ptr)
+    else:
+        _semantic.prefetch_lines(ptr, where, unwrap(mask))
+
+
+@builtin
+def async_store(dst_ptr: Any, src_smem: buffered_tensor, size: Any, _semantic: Any = None) -> None:
+    """Starts a bulk copy from shared to global memory (``cp.async.bulk``) and commits it as one bulk group, as
+    ``async_descriptor_store`` does. Needs Triton 3.9.
+
+    Args:
+        dst_ptr: pointer, aligned to 16 bytes.
+        src_smem: view; what ``local_store`` wrote there must be fenced first.
+        size: bytes, a multiple of 16; i32 scalar or constant.
+    """
+    _semantic.bulk_store(dst_ptr, src_smem, size)
 
 
 @builtin

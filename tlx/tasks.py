@@ -14,6 +14,8 @@ class RegionSpec:
 
     #: the author promises that this is the only region of the kernel
     exclusive: bool = False
+    #: the author promises that no CTA ends while another one still writes to it
+    no_ending_cluster_sync: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +45,15 @@ def async_tasks(
     are gone after the region, and names bound before it have their old values again.
 
     Args:
-        exclusive: promises that the function has no other region, which is checked.
-        no_ending_cluster_sync: only meaningful in clusters; accepted as False.
+        exclusive: promises that the kernel has no other region, which is checked.
+        no_ending_cluster_sync: leaves out the meeting of all CTAs of a cluster at the region's end; the author promises
+            that no CTA ends while another one still writes to it.
         mbarrier_try_wait_suspend_ns: a Blackwell hint, in nanoseconds; accepted and ignored.
 
     Raises:
         TLXError: an argument this back end does not implement.
     """
-    if unwrap(no_ending_cluster_sync):
-        raise TLXError("no_ending_cluster_sync is not supported: clusters are not implemented")
-    return RegionSpec(exclusive=bool(unwrap(exclusive)))
+    return RegionSpec(bool(unwrap(exclusive)), bool(unwrap(no_ending_cluster_sync)))
 
 
 @builtin
@@ -95,15 +96,20 @@ def async_task(
     if names == ["default"]:
         if unwrap(num_warps) is not None:
             raise TLXError("the default task runs on the kernel's num_warps; it takes no num_warps of its own")
-        if wanted is not None:
-            raise TLXError("the default task takes the registers that the others leave; it takes no number of its own")
-        return TaskSpec(is_default=True, num_warps=None, registers=None, replicate=copies)
+        return TaskSpec(is_default=True, num_warps=None, registers=_checked(wanted), replicate=copies)
     warps = constant(num_warps, "num_warps")
     if warps < 1 or warps & (warps - 1):
         raise TLXError(f"num_warps of a task must be a power of two, not {warps}")
-    if wanted is not None and (wanted % 8 or not 24 <= wanted <= 256):
-        raise TLXError(f"registers must be a multiple of 8 from 24 to 256 (setmaxnreg), not {wanted}")
-    return TaskSpec(is_default=False, num_warps=warps, registers=wanted, replicate=copies)
+    return TaskSpec(is_default=False, num_warps=warps, registers=_checked(wanted), replicate=copies)
+
+
+def _checked(registers: Any) -> int | None:
+    if registers is None:
+        return None
+    number: int = constant(registers, "registers")
+    if number % 8 or not 24 <= number <= 256:
+        raise TLXError(f"registers must be a multiple of 8 from 24 to 256 (setmaxnreg), not {number}")
+    return number
 
 
 @builtin

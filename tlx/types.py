@@ -7,9 +7,14 @@ a part of one, and has ``num == 0``.
 from __future__ import annotations
 
 import enum
+import math
 from typing import Any
 
 from triton.experimental.gluon.language._core import shared_memory_descriptor, shared_memory_descriptor_type
+from triton.experimental.gluon.language.nvidia.blackwell import (
+    tensor_memory_descriptor,
+    tensor_memory_descriptor_type,
+)
 from triton.language.core import base_type, base_value
 
 from .builtin import TLXError, builtin
@@ -21,6 +26,14 @@ class storage_kind(enum.Enum):
     smem = "smem"
     tmem = "tmem"
     smemCluster = "smemCluster"
+
+
+class TMemCTAMode(enum.IntEnum):
+    """Which operand of a product two CTAs share."""
+
+    DEFAULT = 0
+    TwoCTA_LHS = 1
+    TwoCTA_RHS = 2
 
 
 class _SharedType(base_type):  # type: ignore[misc]
@@ -86,6 +99,9 @@ class _SharedType(base_type):  # type: ignore[misc]
 class _SharedValue(base_value):  # type: ignore[misc]
     """Common part of values that are one shared-memory descriptor in the IR."""
 
+    #: whether this is an allocation of its own, neither a view nor memory taken over from another buffer
+    owns = False
+
     def __init__(self, handle: Any, type: Any) -> None:
         self.handle = handle
         self.type = type
@@ -135,9 +151,45 @@ class buffered_tensor_type(_SharedType):
         layout: Any,
         alloc_shape: list[int],
         storage: storage_kind = storage_kind.smem,
+        slots: tuple[int, int, int, int] | None = None,
     ) -> None:
         super().__init__(element_ty, shape, num, layout, alloc_shape)
         self.storage = storage
+        #: scale, offset, group and width of a ring that lies among others in a pool (see ``lowering.overlap``)
+        self.slots = slots
+        #: shape of one tile, in bytes, of an array of scale factors in tensor memory
+        self.scales: tuple[int, int] | None = None
+
+    @property
+    def full_shape(self) -> list[int]:
+        """Shape of the descriptor in the IR."""
+        return [self.slots[3], *self.shape] if self.slots and self.num else super().full_shape
+
+    @property
+    def slot_bits(self) -> int:
+        """Bits of one tile; in tensor memory, bits of one lane."""
+        extents = self.shape[1:] if self.storage is storage_kind.tmem else self.shape
+        return int(math.prod(extents) * self.element_ty.primitive_bitwidth)
+
+    @property
+    def columns(self) -> int:
+        """Columns of tensor memory that the tiles take."""
+        return -(-self.slot_bits * max(self.num, 1) // 32)
+
+    def key(self) -> tuple[Any, ...]:
+        """What two equal types agree on."""
+        return (*super().key(), self.storage, self.slots, self.scales)
+
+    def mangle(self) -> str:
+        """A text for names of specialised helper functions."""
+        among = "" if self.slots is None else "M" + "_".join(map(str, self.slots))
+        return super().mangle() + among + ("" if self.scales is None else f"S{self.scales[0]}_{self.scales[1]}")
+
+    def gluon(self) -> Any:
+        """The same type in Gluon's terms."""
+        if self.storage is storage_kind.tmem:
+            return tensor_memory_descriptor_type(self.element_ty, self.full_shape, self.layout, self.alloc_shape)
+        return super().gluon()
 
     def wrap(self, handle: Any) -> buffered_tensor:
         """A buffer of this type around an IR handle."""
@@ -146,6 +198,13 @@ class buffered_tensor_type(_SharedType):
 
 class buffered_tensor(_SharedValue):
     """``num`` tiles of ``shape`` and ``dtype`` in shared memory, or a view of one (``num == 0``)."""
+
+    def gluon(self) -> Any:
+        """The same descriptor as Gluon's builtins take it."""
+        if self.storage is not storage_kind.tmem:
+            return super().gluon()
+        ty = self.type
+        return tensor_memory_descriptor(self.handle, ty.element_ty, ty.full_shape, ty.layout, ty.alloc_shape)
 
     @property
     def dtype(self) -> Any:
@@ -193,6 +252,9 @@ class mbarrier_type(_SharedType):
 
 class mbarrier(_SharedValue):
     """An array of ``num`` mbarriers, or one of them (``num == 0``)."""
+
+    #: CTA of the cluster that it belongs to, after ``remote_view``; None for this CTA's own
+    remote_rank: Any = None
 
     @property
     def is_warp_barrier(self) -> bool:

@@ -1,57 +1,137 @@
-"""Public TLX names that exist, because every name in a kernel is looked up even on dead branches, but are not
-implemented.
+"""Public TLX names that exist, because every name in a kernel is looked up even on dead branches, but cannot be had.
 
-Reaching one raises a single clear error. A name moves out of these tables when its family's file implements it.
+Each has the signature and the meaning it has in Meta's TLX; reaching one in a kernel raises a single error with the
+reason.
 """
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from .builtin import TLXError, builtin
 
-#: why a group of names is missing → the names, separated by spaces
-REASONS: dict[str, str] = {
-    "clusters are not implemented yet": (
-        "async_remote_shmem_copy async_remote_shmem_store cluster_barrier cluster_size_1d "
-        "fence_mbarrier_init_cluster remote_shmem_store remote_view"
+_LAYOUTS = "tlx leaves layouts to stock Triton's compiler, which has no way to pin one from a kernel"
+_DIALECT = "it is an operation of Meta's compiler that stock Triton does not have"
+_GFX1250 = "it needs gfx1250, which is not a target; gfx942 and gfx950 are"
+
+#: name → parameters, what it does in Meta's TLX, and why it is missing
+_MISSING: dict[str, tuple[str, str, str]] = {
+    # ---- layouts ----------------------------------------------------------------------------------------------------
+    "layout_encoding": ("", "base of all layouts", _LAYOUTS),
+    "shared_layout_encoding": ("", "base of layouts of shared memory", _LAYOUTS),
+    "swizzled_shared_layout_encoding": (
+        "vectorSize, perPhase, maxPhase, order, numCTAs=1, numCTAsPerCGA=None, numCTASplit=None, numCTAOrder=None",
+        "a swizzled layout of shared memory",
+        _LAYOUTS,
     ),
-    "it needs a Blackwell GPU, which is not a target yet": (
-        "CLCPipelineContext DummyRegisterLayoutEncoding TMemCTAMode _alloc_clc_responses _clc_issue _clc_query "
-        "_to_mxfp8_block async_dot_scaled clc_consumer clc_create_context clc_producer clc_response clc_response_type "
-        "stoch_round subslice tcgen05_commit tensor_memory_layout_encoding tmem_copy warp_redux"
+    "nv_mma_shared_layout_encoding": (
+        "shape, order, elemType, numCTAsPerCGA=None, numCTASplit=None, numCTAOrder=None, fp4Padded=False, "
+        "swizzled=True",
+        "the layout of shared memory that TMA and the tensor cores read",
+        _LAYOUTS,
     ),
-    "it belongs to AMD targets, which are not implemented": (
-        "amd_descriptor_prefetch_tensor amd_mfma_commit amd_mfma_layout amd_register_handoff amd_register_resident "
-        "amd_sched_barrier amd_scheduled_mfma assume_uniform async_amd_descriptor_load async_amd_descriptor_load_fused "
-        "async_amd_descriptor_store async_amd_descriptor_wait buffer_atomic_add buffer_load buffer_load_to_local "
-        "buffer_store dot_operand_layout dot_scaled extract_slice padded_shared_layout_encoding rematerialized_range "
-        "require_amd_wmma_layout update_tensor_descriptor warp_pipeline_stage zeros"
+    "tensor_memory_layout_encoding": (
+        "blockM, blockN, colStride, CTASplitM, CTASplitN, ctaMode=0",
+        "a layout of tensor memory",
+        _LAYOUTS,
     ),
-    "layouts are chosen by the compiler here": (
-        "assert_same_layout dump_layout layout layout_encoding nv_mma_shared_layout_encoding release_layout "
-        "require_layout shared_layout_encoding shared_linear_layout_encoding swizzled_layout "
-        "swizzled_shared_layout_encoding"
+    "DummyRegisterLayoutEncoding": (
+        "shape, element_type, tmem_compatible=False",
+        "stands for a register layout that the compiler chooses later",
+        _LAYOUTS,
     ),
-    "it is not implemented yet": (
-        "allocate_tensor_descriptor async_descriptor_prefetch_tensor async_store get_fp8_format_name local_gather "
-        "local_scatter make_tensor_descriptor prefetch reinterpret_tensor_descriptor reuse_group reuse_group_ir_type "
-        "reuse_group_type storage_alias_spec storage_alias_spec_type storage_alias_spec_type_class "
-        "tensor_descriptor_ptr tensor_descriptor_ptr_type vote_ballot_sync"
+    "layout": ("shape=None, stride=None", "a register layout in CuTe's notation", _LAYOUTS),
+    "swizzled_layout": ("bits, base=0, shift=0, order=None", "a swizzle in CuTe's notation", _LAYOUTS),
+    "padded_shared_layout_encoding": (
+        "intervals, paddings, order, shape, offset_bases=None, block_bases=None",
+        "a padded layout of LDS",
+        _LAYOUTS,
     ),
+    "shared_linear_layout_encoding": (
+        "offset_bases, block_bases=None, alignment=16",
+        "a layout of shared memory by its bases",
+        _LAYOUTS,
+    ),
+    "amd_mfma_layout": ("version, instr_shape, transposed, warps_per_cta", "the register layout of MFMA", _LAYOUTS),
+    "dot_operand_layout": ("operand_index, parent, k_width=8", "the register layout of an MFMA operand", _LAYOUTS),
+    "require_layout": ("x, layout, pin=True, late_address_compute=False", "pins the layout of a block", _LAYOUTS),
+    "release_layout": ("x", "ends a pin", _LAYOUTS),
+    "dump_layout": ("x", "prints the layout of a block at compile time", _LAYOUTS),
+    "assert_same_layout": ("lhs, rhs", "compares two layouts at compile time", _LAYOUTS),
+    "require_amd_wmma_layout": (
+        "src, version=3, transposed=True, warp_bases=None, reg_bases=None, instr_shape=None",
+        "pins the layout of WMMA",
+        _LAYOUTS,
+    ),
+    # ---- operations of the fork's dialect ---------------------------------------------------------------------------
+    "amd_scheduled_mfma": (
+        "a, b, acc, accumulator_role, resident_operand=None, accumulator_register_class=None, initialize=False",
+        "an MFMA with fixed registers",
+        _DIALECT,
+    ),
+    "amd_mfma_commit": ("value, preserve=None", "ends a group of scheduled MFMAs", _DIALECT),
+    "amd_register_resident": (
+        "value, register_class='agpr', registers_per_group=1",
+        "keeps a block in a class of registers",
+        _DIALECT,
+    ),
+    "amd_register_handoff": ("value, register_class='vgpr'", "moves a block to another class of registers", _DIALECT),
+    "rematerialized_range": ("start, end, identity, placement=None", "a range that is never shared", _DIALECT),
+    # ---- a GPU that is no target ------------------------------------------------------------------------------------
+    "update_tensor_descriptor": (
+        "desc, add_offsets=None, set_bounds=None, pred=None, clamp_bounds=False",
+        "moves a TDM descriptor",
+        _GFX1250,
+    ),
+    "async_amd_descriptor_load": (
+        "desc, result, offsets=None, pred=None, clamp_bounds=True",
+        "a TDM load into LDS",
+        _GFX1250,
+    ),
+    "async_amd_descriptor_load_fused": ("members, cache_modifier=''", "several TDM loads as one", _GFX1250),
+    "async_amd_descriptor_store": ("desc, source, offsets=None, clamp_bounds=True", "a TDM store from LDS", _GFX1250),
+    "async_amd_descriptor_wait": ("pendings=0, tokens=None", "waits for TDM copies", _GFX1250),
+    "amd_descriptor_prefetch_tensor": ("desc, offsets, pred=None, speculative=False", "a TDM prefetch", _GFX1250),
+    "dot_scaled": (
+        "lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, acc=None, tiles_per_warp=None",
+        "tl.dot_scaled with a hint for WMMA",
+        _GFX1250,
+    ),
+    # ---- others -----------------------------------------------------------------------------------------------------
+    "_to_mxfp8_block": (
+        "data, VEC_SIZE, dtype",
+        "quantises a block of registers to MXFP8",
+        "it is a private helper of the fork's MXFP8 attention kernels",
+    ),
+    "CLCPipeliner": ("", "nothing", "the fork exports the name without defining it; use clc_create_context"),
 }
 
 
-def _missing(name: str, reason: str) -> Any:
+def missing(name: str, reason: str, parameters: str = "*args, **kwargs", meaning: str = "") -> Any:
+    """A builtin that raises when a kernel reaches it."""
+
     def placeholder(*args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
         raise TLXError(f"tlx.{name} is not available: {reason}")
 
+    scope: dict[str, Any] = {}
+    exec(f"def {name}({parameters}): pass", scope)
     placeholder.__name__ = placeholder.__qualname__ = name
-    placeholder.__doc__ = f"Not available: {reason}."
-    return builtin(placeholder)
+    placeholder.__doc__ = f"{meaning[:1].upper()}{meaning[1:]}. Not available: {reason}." if meaning else reason
+    made: Any = builtin(placeholder)
+    shown = inspect.signature(scope[name])
+    own = inspect.Parameter("_semantic", inspect.Parameter.KEYWORD_ONLY, default=None)
+    listed = [*shown.parameters.values()]
+    at = len(listed) - 1 if listed and listed[-1].kind is inspect.Parameter.VAR_KEYWORD else len(listed)
+    listed.insert(at, own)
+    made.__signature__ = shown.replace(parameters=listed)
+    return made
 
 
 #: name → builtin that raises when a kernel reaches it
 PLACEHOLDERS: dict[str, Any] = {
-    name: _missing(name, reason) for reason, names in REASONS.items() for name in names.split()
+    name: missing(name, reason, parameters, meaning) for name, (parameters, meaning, reason) in _MISSING.items()
 }
+
+#: name → why it is missing
+REASONS: dict[str, str] = {name: reason for name, (_, _, reason) in _MISSING.items()}

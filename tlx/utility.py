@@ -30,6 +30,16 @@ def size_of(dtype: Any, _semantic: Any = None) -> Any:
 
 
 @builtin
+def get_fp8_format_name(dtype: Any, _semantic: Any = None) -> Any:
+    """Name of an fp8 type as ``async_dot_scaled`` takes it: "e5m2" or "e4m3", a ``tl.constexpr``."""
+    ty = unwrap(dtype)
+    names = {tl.float8e5: "e5m2", tl.float8e4nv: "e4m3"}
+    if ty not in names:
+        raise TLXError(f"get_fp8_format_name takes tl.float8e5 or tl.float8e4nv, not {ty!r}")
+    return tl.constexpr(names[ty])
+
+
+@builtin
 def thread_id(axis: int, _semantic: Any = None) -> Any:
     """``threadIdx`` along ``axis`` (0, 1 or 2), an i32 scalar that differs from thread to thread."""
     index = constant(axis, "axis")

@@ -6,10 +6,10 @@ A refusal is raised as `Decline` where it is found and kept as a `Diagnostic`. T
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from .catalogue import CATALOGUE, Outcome, Rule
-from .source import SourceFile, Span
+from .source import Origin, SourceFile, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,8 @@ class Diagnostic:
     #: None where no line of the user's file is the cause (a missing package, a time limit).
     span: Span | None
     facts: tuple[tuple[str, str], ...] = ()
+    #: The file that `span` is in, where that is another than the user's.
+    file: SourceFile | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Raises LookupError for an unknown code, TypeError for missing or unknown facts: faults of the caller."""
@@ -39,6 +41,13 @@ class Diagnostic:
         return Diagnostic(
             code, span, tuple((name, str(fact)) for name, fact in facts.items() if fact not in (None, ""))
         )
+
+    def located(self, source: SourceFile) -> Diagnostic:
+        """The same, said of the place in the user's files from which the span of `source` comes."""
+        if self.span is None or not source.origins:
+            return self
+        origin = source.origin(self.span)
+        return replace(self, span=origin.span, file=origin.source if origin.source.path != source.path else None)
 
     @property
     def rule(self) -> Rule:
@@ -68,10 +77,16 @@ class Decline(Exception):
         self.diagnostic = Diagnostic.of(code, span, **facts)
         super().__init__(f"{code}: {self.diagnostic.message}")
 
+    def at(self, origin: Origin, home: SourceFile) -> Decline:
+        """The same refusal, of a place that may be in another file than the user's, which is `home`."""
+        file = origin.source if origin.source.path != home.path else None
+        self.diagnostic = replace(self.diagnostic, span=origin.span, file=file)
+        return self
+
 
 def render(diagnostic: Diagnostic, source: SourceFile) -> str:
     """The diagnostic as text: place, code, fact, line with carets, remedy, pointer to more. No newline at its end."""
-    span = diagnostic.span
+    span, source = diagnostic.span, diagnostic.file or source
     # Editors count columns from 1, `ast` counts bytes from 0.
     column = len(source.line(span.line).encode()[: span.column].decode(errors="replace")) + 1 if span else 0
     place = f"{source.path}:{span.line}:{column}" if span else source.path

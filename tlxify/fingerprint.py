@@ -31,7 +31,11 @@ def digest(found: Iterable[tuple[str, str]]) -> str:
 
 
 def parts(kernel: Kernel) -> set[tuple[str, str]]:
-    """The (name, text) pairs of a kernel: itself, its helpers and its constants, by the names they are used under."""
+    """The (name, text) pairs of a kernel: itself, its helpers and its constants, by the names they are used under.
+
+    Those of the user's kernel, also where helpers are written out: that is what is live when the launcher compares.
+    """
+    kernel = kernel.original
     found = {(kernel.name, function_text(kernel.module, kernel.node))}
     for use in reach(kernel):
         match use.meaning:

@@ -184,6 +184,13 @@ class Kernel:
     body: tuple[Node, ...]
     decorators: tuple[Decorator, ...]
     node: ast.FunctionDef = field(repr=False, compare=False)
+    #: The kernel in the user's file, where this one has helpers written out.
+    written: Kernel | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def original(self) -> Kernel:
+        """The kernel as the user wrote it."""
+        return self.written or self
 
     def param(self, name: str) -> Param | None:
         """The parameter of that name."""

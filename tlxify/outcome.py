@@ -21,13 +21,15 @@ Role = Literal["producer", "consumer", "epilogue", "address", "dead"]
 
 @dataclass(frozen=True, slots=True)
 class RoleLine:
-    """One line of the kernel and the warps that run it. `line` counts from 1 in the source file."""
+    """One line of the kernel, or of a helper written out in it, and the warps that run it. `line` counts from 1."""
 
     line: int
     text: str
     roles: frozenset[str]
     #: One short clause: why it has these roles.
     why: str = ""
+    #: The file of the line, where that is another than the kernel's.
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

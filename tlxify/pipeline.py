@@ -14,6 +14,7 @@ from .conversion import Conversion
 from .diagnostics import Decline, Diagnostic
 from .facts import Facts
 from .fingerprint import fingerprint
+from .inline import written_out
 from .layout import line_length
 from .model import Constant, Helper, Kernel, Module, walk
 from .outcome import FileConversion, KernelOutcome, VerdictWord
@@ -43,10 +44,18 @@ class Analysis:
 
 def analyze(source: SourceFile, kernel: str | None = None) -> tuple[Analysis, ...]:
     """Facts about the kernels of a file, or about the one of that name. Raises Decline."""
-    return tuple(
-        Analysis(found, facts := analyze_kernel(found), _contract(found, facts))
-        for found in _chosen(parse_module(_written_by_user(source)), (kernel,) if kernel else None)
-    )
+    chosen = _chosen(parse_module(_written_by_user(source)), (kernel,) if kernel else None)
+    return tuple(_analyzed(found) for found in chosen)
+
+
+def _analyzed(kernel: Kernel) -> Analysis:
+    kernel = written_out(kernel)
+    try:
+        facts = analyze_kernel(kernel)
+    except Decline as refusal:
+        refusal.diagnostic = refusal.diagnostic.located(kernel.module.source)
+        raise
+    return Analysis(kernel, facts, _contract(kernel, facts))
 
 
 def _contract(kernel: Kernel, facts: Facts) -> Contract | None:
@@ -105,23 +114,25 @@ def _convert_one(
     persistent: bool,
     profitable: bool,
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
-    first: Decline | None = None
+    refusal: Decline | None = None
     try:
+        kernel = written_out(kernel)
         sliced = cut(kernel, [piece.slice for piece in beside])
+        source = sliced if kernel.written is None else cut(kernel.written, [sliced])
         for facts in readings(kernel):
             try:
                 plan = make_plan(kernel, facts, target, persistent=persistent, profitable=profitable)
                 contract = infer_contract(kernel, facts)
-                piece = blocks.piece(kernel, plan, sliced, fingerprint(kernel), width)
-            except Decline as refusal:
-                first = first or refusal
-                continue
-            roles = role_lines(kernel, facts, plan)
-            return KernelOutcome(kernel.name, kernel.span, "converted", (), plan, roles, contract), piece
-    except Decline as refusal:
-        first = first or refusal
-    assert first is not None
-    return _refused(kernel, first.diagnostic), None
+                piece = blocks.piece(kernel, plan, sliced, source, fingerprint(kernel), width)
+                roles = role_lines(kernel, facts, plan)
+                span = kernel.original.span
+                return KernelOutcome(kernel.name, span, "converted", (), plan, roles, contract), piece
+            except Decline as decline:
+                refusal = refusal or decline  # without any assumption, what is in the way is easiest to follow
+    except Decline as decline:
+        refusal = refusal or decline
+    assert refusal is not None
+    return _refused(kernel.original, refusal.diagnostic.located(kernel.module.source)), None
 
 
 def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str, file: str) -> KernelOutcome:

@@ -58,6 +58,8 @@ class Fill:
     name: str | None
     #: Dots alone read it, in place; otherwise it is loaded into registers.
     in_place: bool
+    #: The statement is a branch whose arms load the tile: all of it is replaced.
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +229,8 @@ class LaunchGuard:
     stored: tuple[Stored, ...]
     #: Pointer parameters through which the producer reads scalars: nothing may be stored there.
     scalars: tuple[str, ...] = ()
-    #: What must hold of each config with all constexpr parameters known, as plain Python, and what that means.
-    claims: tuple[tuple[str, str], ...] = ()
+    #: Conditions over parameters, as plain Python, that the conversion relies on.
+    claims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

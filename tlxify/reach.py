@@ -33,7 +33,8 @@ def reach(kernel: Kernel) -> Iterator[Use]:
         node, module, entry = pending.pop()
         for chain in names_used(node):
             name, meaning = module.meaning(chain) or (chain.partition(".")[0], None)
-            use = Use(name, meaning, module, _place(node, name) if module is home else entry)
+            here = module.source.path == home.source.path
+            use = Use(name, meaning, module, _place(node, name) if here else entry)
             yield use
             if isinstance(meaning, Helper) and id(meaning.node) not in seen:
                 seen.add(id(meaning.node))

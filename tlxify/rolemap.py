@@ -10,7 +10,7 @@ from .source import Span
 
 
 def role_lines(kernel: Kernel, facts: Facts, plan: Plan) -> tuple[RoleLine, ...]:
-    """One entry per line of the kernel, decorators and signature included."""
+    """One entry per line of the kernel, decorators and signature included, with helpers written out."""
     marks = _Marks(facts, plan)
     source = kernel.module.source
     result = []
@@ -19,7 +19,9 @@ def role_lines(kernel: Kernel, facts: Facts, plan: Plan) -> tuple[RoleLine, ...]
         roles, why = (
             marks.of_line(number) if text.strip() and not text.lstrip().startswith("#") else (frozenset[str](), "")
         )
-        result.append(RoleLine(number, text, roles, why))
+        origin = source.origin_of_line(number)
+        file = origin.source.path if origin.source.path != source.path else None
+        result.append(RoleLine(origin.span.line, text, roles, why, file))
     return tuple(result)
 
 

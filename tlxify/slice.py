@@ -46,7 +46,7 @@ def cut(kernel: Kernel, beside: Iterable[Slice] = ()) -> Slice:
 
     Raises Decline TLX107 for a name that it cannot bring along, or that means different things in different files.
     """
-    module, tl = kernel.module, tl_name(kernel.module)
+    tl = tl_name(kernel.module)
     pieces = _Pieces(kernel, dict(pair for one in beside for pair in one.meanings))
     for use in reach(kernel):
         pieces.add(use.name, use.meaning, use.module, use.span)
@@ -55,7 +55,7 @@ def cut(kernel: Kernel, beside: Iterable[Slice] = ()) -> Slice:
         constants=tuple(text for _, text in sorted(pieces.constants.values())),
         helpers=tuple(text for _, text in sorted(pieces.helpers.values())),
         bindings=tuple(_binding_lines(pieces.bound)),
-        kernel=jitted(module, kernel.node),
+        kernel=jitted(kernel.module, kernel.node),
         tl=tl,
         meanings=tuple(sorted(pieces.meanings.items())),
     )
@@ -88,7 +88,8 @@ class _Pieces:
         self.helpers: dict[str, tuple[_Order, str]] = {}
         #: Name as used → name as defined, or canonical name.
         self.bound: dict[str, str] = {}
-        self._claim(kernel.name, _identity(Helper(kernel.name, kernel.node, kernel.module)), Span.of(kernel.node))
+        own = kernel.original
+        self._claim(own.name, _identity(Helper(own.name, own.node, own.module)), Span.of(kernel.node))
 
     def add(self, name: str, meaning: Meaning | None, module: Module, span: Span) -> None:
         """Brings along what a name means in a module. Raises Decline TLX107."""
@@ -101,7 +102,7 @@ class _Pieces:
             case Alias(canonical=canonical):
                 self._import(name, canonical)
             case Helper(name=defined, node=node, module=home):
-                if node is not self.kernel.node:
+                if node is not self.kernel.original.node:
                     self._claim(defined, _identity(meaning), span)
                     self.helpers[defined] = (self._order(home, node.lineno), jitted(home, node))
                 self._bind(name, defined, span)
@@ -121,7 +122,7 @@ class _Pieces:
 
     def _import(self, name: str, canonical: str) -> None:
         if "." not in name:
-            self.imports.add(_import_line(name, canonical))
+            self.imports.add(import_line(name, canonical))
         else:
             self.imports.add(f"import {canonical.rpartition('.')[0] or canonical}")
             self._bind(name, canonical, Span.of(self.kernel.node))
@@ -137,7 +138,7 @@ class _Pieces:
                 self._claim(prefix, "module of helpers", span)
 
     def _order(self, home: Module, line: int) -> _Order:
-        return home is self.kernel.module, home.source.path, line
+        return home.source.path == self.kernel.module.source.path, home.source.path, line
 
 
 def _identity(meaning: Meaning | None) -> str:
@@ -181,7 +182,8 @@ def jitted(module: Module, node: ast.FunctionDef) -> str:
     return "\n".join(["@triton.jit", *(line[indent:] if not line[:indent].strip() else line for line in lines)])
 
 
-def _import_line(local: str, canonical: str) -> str:
+def import_line(local: str, canonical: str) -> str:
+    """The import that gives something of a module a local name."""
     if canonical == local:
         return f"import {local}"
     if canonical == "triton.language":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -35,11 +36,37 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where in the user's files something was written."""
+
+    source: SourceFile
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFile:
     """A file as text. `path` is what the user typed: it is shown, never opened again."""
 
     path: str
     text: str
+    #: Of places that are in no file of the user's (a helper was written out where it is called): where they come from.
+    origins: Mapping[Span, Origin] = field(default_factory=dict, repr=False, compare=False)
+
+    def origin(self, span: Span) -> Origin:
+        """Where the user wrote what stands at `span`: of made-up text, where the innermost part around it was."""
+        if (known := self.origins.get(span)) is not None:
+            return known
+        around = [other for other in self.origins if other.contains(span)]
+        if not around:
+            return Origin(self, span)
+        return self.origins[max(around, key=lambda s: (s.line, s.column, -s.end_line, -s.end_column))]
+
+    def origin_of_line(self, number: int) -> Origin:
+        """Where the user wrote what begins in a line: of made-up text, the outermost part of the line."""
+        begun = [span for span in self.origins if span.line == number]
+        if not begun:
+            return self.origin(Span(number, 0, number, 0))
+        return self.origins[min(begun, key=lambda s: (s.column, -s.end_line, -s.end_column))]
 
     @staticmethod
     def read(path: str | Path) -> SourceFile:

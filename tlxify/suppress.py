@@ -36,8 +36,8 @@ class Skip:
         if diagnostic.code not in self.codes:
             return False
         if kernel.line <= self.covers <= header_end:
-            return diagnostic.span is None or kernel.contains(diagnostic.span)
-        return diagnostic.span is not None and diagnostic.span.line == self.covers
+            return True
+        return diagnostic.span is not None and diagnostic.file is None and diagnostic.span.line == self.covers
 
 
 def skips(text: str) -> tuple[Skip, ...]:

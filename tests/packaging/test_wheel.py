@@ -39,7 +39,7 @@ def run(*words: object, cwd: Path, check: bool = True) -> subprocess.CompletedPr
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """sdist and wheel, the wheel built from the sdist, from a copy so that the checkout stays clean."""
     copy = tmp_path_factory.mktemp("source")
-    for name in ("tlxify", "tlx"):
+    for name in ("tlxify", "tlx", "tlx_pytest"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy / name)
@@ -93,7 +93,11 @@ def test_the_wheel_holds_both_packages_types_and_licence(dist: Path) -> None:
     (wheel,) = dist.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"tlx/py.typed", "tlxify/py.typed", "tlx/__init__.py", "tlxify/cli.py"} <= names
-    sources = {str(path.relative_to(ROOT)) for folder in ("tlx", "tlxify") for path in (ROOT / folder).rglob("*.py")}
+    sources = {
+        str(path.relative_to(ROOT))
+        for folder in ("tlx", "tlxify", "tlx_pytest")
+        for path in (ROOT / folder).rglob("*.py")
+    }
     assert {name for name in names if name.endswith(".py")} == sources
     assert any(name.endswith("licenses/LICENSE") for name in names)
 

@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from tlxify.model import Alias, Constant, Helper, Unresolved
+from tlxify.parse.bindings import IN_LANGUAGE
 from tlxify.parse.module import parse_module
 from tlxify.source import SourceFile
 
@@ -231,3 +232,38 @@ def test_nothing_is_run(tree, tmp_path):
     text = f"import pathlib\npathlib.Path({str(marker)!r}).touch()\n{OPS}"
     assert isinstance(tree("from pkg.loud import scale", "scale", {"pkg/loud": text}), Helper)
     assert not marker.exists()
+
+
+ASKED = """import triton
+import triton.language as tl
+if hasattr(MODULE, "_experimental_make_tensor_descriptor"):
+    make = triton.language._experimental_make_tensor_descriptor
+elif hasattr(MODULE, "make_tensor_descriptor"):
+    make = triton.language.make_tensor_descriptor
+else:
+    @triton.jit
+    def make(base):
+        return None
+
+@triton.jit
+def kernel(x):
+    make(x)
+"""
+
+
+@pytest.mark.parametrize("module", ["tl", "triton.language"])
+def test_what_the_language_has_is_the_same_in_every_release(module):
+    found = parse_module(SourceFile("kernel.py", ASKED.replace("MODULE", module)))
+    assert found.meaning("make") == ("make", Alias("triton.language.make_tensor_descriptor"))
+
+
+def test_what_another_module_has_is_not_known():
+    found = parse_module(SourceFile("kernel.py", ASKED.replace("MODULE", "ops")))
+    assert isinstance(found.meaning("make")[1], Unresolved)
+
+
+@pytest.mark.triton
+def test_the_installed_release_answers_as_written_down():
+    import triton.language as tl
+
+    assert {name: hasattr(tl, name) for name in IN_LANGUAGE} == IN_LANGUAGE

@@ -1,7 +1,10 @@
 """Misuse that can be seen while compiling is refused with what is wrong and the line it stands on."""
 
-# ruff: noqa: SIM117
+# ruff: noqa: SIM102, SIM117
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ import triton.language as tl
 from triton.compiler.errors import CompilationError
 
 import tlx
+from tlx.lowering.expectations import reachable
 
 pytestmark = pytest.mark.triton
 
@@ -171,7 +175,7 @@ def replica_outside(out):
         (odd_registers, "a multiple of 8 from 24 to 256", "registers=100"),
         (too_many_registers, "it needs at least 24", "with tlx.async_tasks():"),
         (some_registers, "or none does", "with tlx.async_task(num_warps=4):"),
-        (not_exclusive, "promised that there is no other region", "with tlx.async_tasks():"),
+        (not_exclusive, "promised that there is no other region, and there is one at", "with tlx.async_tasks():"),
         (replica_outside, "only known inside a task", "tlx.async_task_replica_id()"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
@@ -303,7 +307,7 @@ def narrow_copy(out):
 
 @tlx.jit
 def not_available(out):
-    tlx.async_dot_scaled(out, out)
+    tlx.amd_mfma_commit(out)
 
 
 @tlx.jit
@@ -329,7 +333,7 @@ def block_pointer(out):
         (wrong_dtype, "local_store of fp32 into a buffer of fp16", "tlx.local_store"),
         (bad_slice, "32 from 48 is no aligned part of 64", "tlx.local_slice"),
         (reinterpreted_slice, "not a slice or a transposed view", "tlx.local_reinterpret"),
-        (not_available, "tlx.async_dot_scaled is not available: it needs a Blackwell GPU", "tlx.async_dot_scaled"),
+        (not_available, "tlx.amd_mfma_commit is not available: ", "tlx.amd_mfma_commit"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
@@ -338,8 +342,152 @@ def test_values(kernel, message, line):
 
 
 def test_cp_async_narrower_than_four_bytes():
-    with pytest.raises(tlx.TLXError, match=r"async_load at .*test_errors.py.*only 2 bytes per thread"):
+    with pytest.raises(tlx.TLXError, match=r"test_errors.py:\d+:\n +tlx.async_load\(.*\n +\^\n.*only 2 bytes per"):
         tlx.compile(narrow_copy, {"out": "*fp16"})
+
+
+def shown(kernel, signature, constants=None, **options):
+    """What the author reads."""
+    with pytest.raises((tlx.TLXError, CompilationError)) as caught:
+        tlx.compile(kernel, signature, constants, **options)
+    return str(caught.value)
+
+
+@tlx.jit
+def product_read_too_early(out, WHERE: tl.constexpr):
+    a = tlx.local_alloc((64, 64), tl.float16, 2)
+    acc = tl.zeros((64, 64), tl.float32)
+    for _ in range(4):
+        acc = tlx.async_dot(a[0], a[1], acc)
+        if WHERE == "in the loop":
+            tl.store(out, tl.sum(acc))
+        if WHERE == "nowhere":
+            acc = tlx.async_dot_wait(1, acc)
+    if WHERE == "nowhere":
+        acc = tlx.async_dot_wait(0, acc)
+    if WHERE == "through a branch":
+        if tl.program_id(0) > 0:
+            acc = tlx.async_dot_wait(0, acc)
+    if WHERE == "as an operand":
+        acc = tlx.async_dot(acc.to(tl.float16), a[0])
+        acc = tlx.async_dot_wait(0, acc)
+    tl.store(out, tl.sum(acc))
+
+
+@pytest.mark.parametrize("where", ["in the loop", "after the loop", "through a branch", "as an operand"])
+def test_a_product_read_before_its_wait(where):
+    text = shown(product_read_too_early, {"out": "*fp32"}, {"WHERE": where})
+    assert "is read here while the tensor cores are still writing it" in text
+    assert "thread it through async_dot_wait first" in text
+    file, line, *_ = text.split("\n")[0].split(":")
+    assert file.endswith("test_errors.py")
+    assert int(line) > 0
+    assert text.split("\n")[2].strip() == "^"
+
+
+def test_a_product_that_is_waited_for():
+    assert "wgmma.wait_group" in tlx.compile(product_read_too_early, {"out": "*fp32"}, {"WHERE": "nowhere"}).asm["ptx"]
+
+
+@tlx.jit
+def announces(desc, out, BYTES: tl.constexpr, LOADS: tl.constexpr):
+    tiles = tlx.local_alloc((64, 64), tl.float16, 2)
+    bars = tlx.alloc_barriers(2)
+    tlx.barrier_expect_bytes(bars[0], BYTES)
+    for i in tl.static_range(LOADS):
+        tlx.async_descriptor_load(desc, tiles[i], [0, 0], bars[0])
+    tlx.barrier_wait(bars[0], 0)
+    tl.store(out, tl.sum(tlx.local_load(tiles[0])))
+
+
+@pytest.mark.parametrize(("size", "loads"), [(8192, 1), (16384, 2), (0, 0)])
+def test_announcements_that_come_true(size, loads):
+    signature = {"desc": "tensordesc<fp16[64,64]>", "out": "*fp16"}
+    tlx.compile(announces, signature, {"BYTES": size, "LOADS": loads})
+
+
+@pytest.mark.parametrize(
+    ("size", "loads", "why"),
+    [
+        (12288, 2, r"the copies bound to it bring 8192 \(line \d+\) bytes each, which never adds up"),
+        (4096, 1, r"the copies bound to it bring 8192"),
+        (8192, 0, "no copy in this kernel signals this barrier"),
+    ],
+)
+def test_announcements_that_cannot_come_true(size, loads, why):
+    signature = {"desc": "tensordesc<fp16[64,64]>", "out": "*fp16"}
+    text = shown(announces, signature, {"BYTES": size, "LOADS": loads})
+    assert f"barrier_expect_bytes announces {size} bytes" in text
+    assert re.search(why, text)
+    assert "tlx.barrier_expect_bytes(bars[0], BYTES)" in text.split("\n")[1]
+
+
+def test_sums_of_copies():
+    assert reachable(24, {8, 16})
+    assert reachable(10, {4, 6})
+    assert not reachable(2, {4, 6})
+    assert not reachable(9, {4, 6})
+    assert reachable(7, {3, 4})
+    assert not reachable(5, {3, 4})
+
+
+@tlx.jit
+def one_id_two_counts(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tlx.named_barrier_arrive(9, 256)
+        with tlx.async_task(num_warps=4):
+            tlx.named_barrier_wait(9, 128)
+
+
+def test_a_named_barrier_with_two_counts():
+    text = shown(one_id_two_counts, {"out": "*fp32"})
+    assert "named barrier 9 is used with 128 threads here and with 256 elsewhere" in text
+    assert "tlx.named_barrier_wait(9, 128)" in text
+
+
+@tlx.jit
+def too_much_memory(out, STAGES: tl.constexpr):
+    a_ring = tlx.local_alloc((128, 64), tl.float16, STAGES)
+    b_ring = tlx.local_alloc((64, 256), tl.float16, STAGES)
+    unused = tlx.local_alloc((64, 64), tl.float16, 4)
+    full = tlx.alloc_barriers(STAGES)
+    tlx.local_store(unused[0], tl.zeros((64, 64), tl.float16))
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tlx.barrier_wait(full[0], 0)
+            tl.store(out, tl.sum(tlx.local_load(a_ring[0])))
+        with tlx.async_task(num_warps=4):
+            tlx.local_store(a_ring[0], tl.zeros((128, 64), tl.float16))
+            tlx.local_store(b_ring[0], tl.zeros((64, 256), tl.float16))
+            tlx.barrier_arrive(full[0])
+
+
+def test_more_shared_memory_than_there_is():
+    tlx.compile(too_much_memory, {"out": "*fp16"}, {"STAGES": 4})
+    text = shown(too_much_memory, {"out": "*fp16"}, {"STAGES": 5})
+    assert "these buffers need 245800 bytes of shared memory at the same time, sm_90 has 232448" in text
+    assert "b_ring 163840, a_ring 81920, full 40" in text
+    assert "with tlx.async_tasks():" in text
+
+
+@tlx.jit
+def too_much_without_tasks(out):
+    tiles = tlx.local_alloc((128, 128), tl.float32, 4)
+    tlx.local_store(tiles[tl.program_id(0)], tl.zeros((128, 128), tl.float32))
+    tl.store(out, tl.sum(tlx.local_load(tiles[0])))
+
+
+def test_more_shared_memory_without_tasks():
+    assert "needs 262144 bytes of shared memory, sm_90 has 232448" in shown(too_much_without_tasks, {"out": "*fp32"})
+
+
+def test_errors_name_their_file():
+    text = shown(slot_too_high, {"out": "*fp16"})
+    first = text.split("\n")[0]
+    file, _, line = first.rpartition(":")
+    assert file.endswith("test_errors.py")
+    assert "ring[3]" in Path(file).read_text().split("\n")[int(line) - 1]
 
 
 def test_block_pointers():

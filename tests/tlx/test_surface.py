@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import re
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ import triton.language as tl
 from triton.compiler.errors import CompilationError
 
 import tlx
+from tlx.surface import entries
 from tlx.unsupported import PLACEHOLDERS
 
 pytestmark = pytest.mark.triton
@@ -34,7 +37,47 @@ SIGNATURES = {
     "local_view": "buf idx",
     "local_slice": "buf offset shape",
     "local_trans": "buf dims",
-    "local_load": "src token layout",
+    "local_load": "src token layout relaxed rematerialize_coordinates rematerialize_coordinates_group",
+    "local_gather": "src indices axis token",
+    "local_scatter": "dst src indices axis token",
+    "subslice": "buf offset size",
+    "tmem_copy": "src_smem dst_tmem",
+    "storage_alias_spec": "storage buffer_size_bytes",
+    "remote_view": "bar remote_cta_rank",
+    "remote_shmem_store": "dst src remote_cta_rank",
+    "async_remote_shmem_store": "dst src remote_cta_rank barrier",
+    "async_remote_shmem_copy": "dst src remote_cta_rank barrier",
+    "cluster_barrier": "",
+    "fence_mbarrier_init_cluster": "",
+    "cluster_size_1d": "",
+    "async_descriptor_prefetch_tensor": "desc offsets pred eviction_policy",
+    "async_store": "dst_ptr src_smem size",
+    "prefetch": "ptr level mask tensormap",
+    "allocate_tensor_descriptor": "num",
+    "make_tensor_descriptor": "desc_ptr base shape strides block_shape padding_option",
+    "reinterpret_tensor_descriptor": "desc_ptr block_shape dtype",
+    "async_dot_scaled": (
+        "A B acc A_scale A_format B_scale B_format use_acc pred mBarriers two_ctas force_async out_dtype"
+    ),
+    "tcgen05_commit": "mBarrier two_ctas",
+    "clc_create_context": "num_consumers num_stages",
+    "clc_producer": "context p_producer multi_ctas k",
+    "clc_consumer": "context p_consumer multi_ctas k return_3d",
+    "get_fp8_format_name": "dtype",
+    "stoch_round": "src dst_ty rand_bits",
+    "vote_ballot_sync": "mask pred",
+    "warp_redux": "x op",
+    "buffer_load": "ptr offsets mask other cache contiguity",
+    "buffer_store": "value ptr offsets mask cache",
+    "buffer_atomic_add": "ptr offsets value mask sem scope contiguity",
+    "buffer_load_to_local": "dest ptr offsets mask other cache_modifier",
+    "zeros": "shape dtype layout",
+    "assume_uniform": "value",
+    "amd_sched_barrier": "mask",
+    "extract_slice": "source shape offsets",
+    "require_layout": "x layout pin late_address_compute",
+    "async_amd_descriptor_load": "desc result offsets pred clamp_bounds",
+    "amd_mfma_commit": "value preserve",
     "local_store": "dst src",
     "local_reinterpret": "src dtype shape layout",
     "local_reshape": "src shape",
@@ -69,6 +112,33 @@ def test_signature(name):
     assert function.__triton_builtin__
 
 
+def test_every_public_name_is_there_and_says_what_it_is():
+    listed = list(entries())
+    assert len({entry.name for entry in listed}) == len(listed)
+    for entry in listed:
+        assert getattr(tlx, entry.name).__doc__, entry.name
+        assert entry.meaning, entry.name
+        # A name is either missing for a reason, or compiles for some GPU from some Triton on.
+        assert entry.reason or (entry.targets and entry.triton), entry.name
+    assert {entry.name for entry in listed if entry.reason} == set(PLACEHOLDERS)
+
+
+def test_nothing_public_is_left_out_of_the_table():
+    ours = set(
+        "Box Dispatch Fallback InstallError KernelStats Memory Schedule Specialized StaleKernelError TLXError TmaView "
+        "async_token_type compile fingerprint_of install jit memory require require_disjoint require_dtypes "
+        "specialized stats tma_view uninstall".split()
+    )
+    assert set(tlx.__all__) - ours <= {entry.name for entry in entries()}
+
+
+def test_the_page_is_up_to_date():
+    spec = importlib.util.spec_from_file_location("tlx_support", Path(__file__).parents[2] / "docs" / "tlx_support.py")
+    support = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(support)
+    assert support.PAGE.read_text(encoding="utf-8") == support.page(), "run: make docs"
+
+
 def test_placeholders_do_not_hide_what_exists():
     assert not set(PLACEHOLDERS) & set(tlx.__all__)
     assert set(PLACEHOLDERS) <= set(dir(tlx))
@@ -80,12 +150,12 @@ def test_placeholders_do_not_hide_what_exists():
 @tlx.jit
 def mentions(out, FLAG: tl.constexpr):
     if FLAG:
-        tlx.cluster_barrier()
-        tlx.async_remote_shmem_store(out, out, 0, out)
+        tlx.amd_mfma_commit(out)
+        tlx.amd_register_handoff(out)
     tl.store(out, 1)
 
 
 def test_a_placeholder_matters_only_when_reached():
     assert "st.global" in tlx.compile(mentions, {"out": "*i32"}, {"FLAG": False}).asm["ptx"]
-    with pytest.raises(CompilationError, match=re.escape("tlx.cluster_barrier is not available: clusters are")):
+    with pytest.raises(CompilationError, match=re.escape("tlx.amd_mfma_commit is not available: ")):
         tlx.compile(mentions, {"out": "*i32"}, {"FLAG": True})

@@ -167,3 +167,69 @@ def test_turns_by_named_barriers():
     # Without registers there is no budget to set.
     assert compiled.facts.counts["USETMAXREG"] == 0
     assert compiled.num_warps == 12
+
+
+@tlx.jit
+def sized_default(out, DEFAULT: tl.constexpr, OTHERS: tl.constexpr):
+    with tlx.async_tasks():
+        with tlx.async_task("default", registers=DEFAULT):
+            tl.store(out, 1.0)
+        with tlx.async_task(num_warps=4, num_regs=OTHERS, replicate=2):
+            tl.store(out + 1, 2.0)
+
+
+def test_the_default_task_may_ask_for_what_the_others_leave():
+    constants = {"DEFAULT": 40, "OTHERS": 232}
+    ptx = tlx.compile(sized_default, {"out": "*fp32"}, constants).asm["ptx"]
+    assert "setmaxnreg.dec.sync.aligned.u32 \t40" in ptx
+
+
+@pytest.mark.parametrize(
+    ("default", "others", "message"),
+    [
+        (48, 232, "the default task asks for 48 registers per thread; the others leave it 40"),
+        (40, None, "registers of the default task mean something only if all others give theirs"),
+        (44, 232, "registers must be a multiple of 8 from 24 to 256"),
+    ],
+)
+def test_registers_that_the_default_task_cannot_have(default, others, message):
+    with pytest.raises(CompilationError, match=message):
+        tlx.compile(sized_default, {"out": "*fp32"}, {"DEFAULT": default, "OTHERS": others})
+
+
+@tlx.jit
+def region_of_its_own(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 1.0)
+        with tlx.async_task(num_warps=4):
+            tl.store(out + 1, 2.0)
+
+
+@tlx.jit
+def exclusive_beside_a_helper(out):
+    region_of_its_own(out)
+    with tlx.async_tasks(exclusive=True):
+        with tlx.async_task("default"):
+            tl.store(out, 3.0)
+        with tlx.async_task(num_warps=4):
+            tl.store(out + 1, 4.0)
+
+
+def test_exclusive_holds_over_all_functions():
+    with pytest.raises(CompilationError, match=r"promised that there is no other region, and there is one at .*:\d+"):
+        tlx.compile(exclusive_beside_a_helper, {"out": "*fp32"})
+
+
+@tlx.jit
+def placed(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 1.0)
+        with tlx.async_task(num_warps=4, warp_group_start_id=4):
+            tl.store(out + 1, 2.0)
+
+
+def test_the_compiler_places_the_warps():
+    with pytest.raises(CompilationError, match="warp_group_start_id is not supported: stock Triton places the warps"):
+        tlx.compile(placed, {"out": "*fp32"})

@@ -11,6 +11,7 @@ from triton.experimental.gluon.language.nvidia import hopper
 from ..builtin import TLXError, unwrap
 from ..types import mbarrier, mbarrier_type
 from .blocks import BlockSemantic
+from .state import current
 
 #: arrivals that the 20-bit counter of an mbarrier holds
 _MAX_ARRIVALS = (1 << 20) - 1
@@ -22,8 +23,14 @@ class BarrierSemantic(BlockSemantic):
     #: hardware barriers that the compiler uses itself in the region being compiled
     reserved_barriers: frozenset[int] = frozenset({0, 1})
 
+    def only_nvidia(self, what: str) -> None:
+        """Refuses what no other GPU has."""
+        if current().gfx:
+            raise TLXError(f"{what} needs an NVIDIA GPU; this kernel is compiled for {current().gfx}")
+
     def mbarrier_alloc(self, num: int, arrivals: int, per_thread: bool) -> mbarrier:
         """Allocates and initialises; the fence makes the initialised words visible to the async proxy."""
+        self.only_nvidia("an mbarrier")
         if num < 1:
             raise TLXError(f"the number of barriers must be at least 1, not {num}")
         if not 1 <= arrivals <= _MAX_ARRIVALS:
@@ -32,6 +39,7 @@ class BarrierSemantic(BlockSemantic):
         shape = [num, 1]
         raw = ttgl.allocate_shared_memory(ttgl.int64, shape, layout, _semantic=self)
         array = mbarrier(raw.handle, mbarrier_type(ttgl.int64, num, layout, shape, per_thread))
+        array.owns = True
         for slot in range(num):
             hopper.mbarrier.init(raw.index(slot, _semantic=self), arrivals, _semantic=self)
         hopper.fence_async_shared(_semantic=self)
@@ -56,7 +64,10 @@ class BarrierSemantic(BlockSemantic):
 
     def mbarrier_wait(self, bar: Any, phase: Any, pred: Any) -> None:
         """try_wait.parity until it succeeds."""
-        raw = self._single(bar, "barrier_wait").gluon()
+        own = self._single(bar, "barrier_wait")
+        if own.remote_rank is not None:
+            raise TLXError("a CTA can arrive at a barrier of another one, but wait only at its own")
+        raw = own.gluon()
         parity = unwrap(phase)
         if isinstance(parity, bool) or getattr(getattr(parity, "type", None), "scalar", None) == tl.int1:
             raise TLXError(
@@ -80,6 +91,7 @@ class BarrierSemantic(BlockSemantic):
 
     def named_barrier(self, kind: str, bar: int, threads: int, generator: Any) -> None:
         """bar.sync or bar.arrive as inline assembly."""
+        self.only_nvidia("a named barrier")
         if not 0 <= bar <= 15:
             raise TLXError(f"a named barrier is 0 to 15, not {bar}")
         if bar in self.reserved_barriers:
@@ -90,15 +102,23 @@ class BarrierSemantic(BlockSemantic):
             raise TLXError(
                 f"named barrier {bar}: {threads} threads must be a multiple of 32 and include this task's own {own}"
             )
+        known = current().named_barriers.setdefault(bar, threads)
+        if known != threads:
+            raise TLXError(
+                f"named barrier {bar} is used with {threads} threads here and with {known} elsewhere: all its waits "
+                "and arrives must give the same number, that of all threads that take part"
+            )
         self.inline_statement(f"bar.{kind} {bar}, {threads};")
 
     def inline_statement(self, asm: str) -> None:
         """One instruction for its effect. The IR wants a result, so a zero is produced and dropped."""
+        self.only_nvidia(f"'{asm.split()[0]}'")
         zero = "mov.u32 $0, 0;"
-        self.builder.create_inline_asm(f"{asm} {zero}", "=r,~{memory}", [], [tl.int32.to_ir(self.builder)], False, 1)
+        self.builder.create_inline_asm(f"{zero} {asm}", "=r,~{memory}", [], [tl.int32.to_ir(self.builder)], False, 1)
 
     def special_register(self, name: str, dtype: Any) -> Any:
         """The value of a PTX special register, read anew each time."""
+        self.only_nvidia(name)
         bits, constraint = ("u32", "=r") if dtype.primitive_bitwidth == 32 else ("u64", "=l")
         call = self.builder.create_inline_asm(
             f"mov.{bits} $0, {name};", constraint, [], [dtype.to_ir(self.builder)], False, 1

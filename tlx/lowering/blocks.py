@@ -18,6 +18,7 @@ from triton.language.semantic import TritonSemantic
 
 from ..builtin import TLXError, unwrap
 from .layouts import default_layout, is_plain, preferred
+from .state import threads_per_warp
 
 
 class BlockSemantic(GluonSemantic):  # type: ignore[misc]
@@ -168,8 +169,9 @@ class BlockSemantic(GluonSemantic):  # type: ignore[misc]
         """As in Triton, for the reordering form it has."""
         lhs, rhs = self.to_default(lhs), self.to_default(rhs)
         # The result holds both inputs' registers one after the other.
-        per_thread = 2 * max(1, lhs.type.shape[0] // (32 * self.warps))
-        blocked = ttgl.BlockedLayout([per_thread], [32], [self.warps], [0])
+        lanes = threads_per_warp()
+        per_thread = 2 * max(1, lhs.type.shape[0] // (lanes * self.warps))
+        blocked = ttgl.BlockedLayout([per_thread], [lanes], [self.warps], [0])
         return super().cat(lhs, rhs, can_reorder, blocked)
 
     # ---- memory -------------------------------------------------------------------------------------------------

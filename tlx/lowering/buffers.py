@@ -11,9 +11,11 @@ from triton.experimental.gluon.language._layouts import NVMMASharedLayout
 from triton.experimental.gluon.language.nvidia import hopper
 
 from ..builtin import TLXError, unwrap
-from ..types import _SharedValue, buffered_tensor, buffered_tensor_type, mbarrier, mbarrier_type
+from ..types import _SharedValue, buffered_tensor, buffered_tensor_type, mbarrier, mbarrier_type, storage_kind
+from . import versions
 from .barriers import BarrierSemantic
 from .layouts import default_layout, shared_layout
+from .overlap import SlotMap
 
 
 def _power_of_two(extent: int) -> bool:
@@ -23,33 +25,54 @@ def _power_of_two(extent: int) -> bool:
 class BufferSemantic(BarrierSemantic):
     """Tiles in shared memory."""
 
-    def shared_alloc(self, shape: list[int], dtype: Any, num: int, reuse: Any) -> buffered_tensor:
-        """A new array of tiles, or one that takes over the memory of ``reuse``."""
+    def tile_type(self, shape: list[int], dtype: Any, num: int) -> buffered_tensor_type:
+        """The type of an array of tiles in shared memory."""
         if not isinstance(dtype, tl.dtype) or dtype.is_ptr():
             raise TLXError(f"local_alloc takes an element type, not {dtype!r}")
         if not shape or not all(map(_power_of_two, shape)):
             raise TLXError(f"extents of a tile must be powers of two, not {shape}")
-        layout = shared_layout(shape, dtype)
-        full = [num, *shape]
-        ty = buffered_tensor_type(dtype, shape, num, layout, full)
+        return buffered_tensor_type(dtype, shape, num, shared_layout(shape, dtype), [num, *shape])
+
+    def shared_alloc(self, shape: list[int], dtype: Any, num: int, reuse: Any) -> buffered_tensor:
+        """A new array of tiles, or one that takes over the memory of ``reuse``."""
+        ty = self.tile_type(shape, dtype, num)
         if reuse is None:
-            raw = ttgl.allocate_shared_memory(dtype, full, layout, _semantic=self)
-            return buffered_tensor(raw.handle, ty)
-        if not isinstance(reuse, buffered_tensor):
-            raise TLXError("reuse takes a buffer from local_alloc")
+            raw = ttgl.allocate_shared_memory(dtype, ty.full_shape, ty.layout, _semantic=self)
+            fresh = buffered_tensor(raw.handle, ty)
+            fresh.owns = True
+            return fresh
+        if not isinstance(reuse, buffered_tensor) or reuse.storage is not storage_kind.smem:
+            raise TLXError("reuse takes a buffer in smem from local_alloc, or a storage_alias_spec")
         self._whole(reuse, "reuse")
-        have, want = self._bytes(reuse), math.prod(full) * dtype.primitive_bitwidth // 8
+        have, want = self._bytes(reuse), math.prod(ty.full_shape) * dtype.primitive_bitwidth // 8
         if want > have:
             raise TLXError(f"reuse: the buffer has {have} bytes, {want} are needed")
-        raw = self.memdesc_reinterpret(reuse.gluon(), dtype, full, layout)
+        ty = self.widened(ty, have * 8)
+        raw = self.memdesc_reinterpret(reuse.gluon(), dtype, ty.full_shape, ty.layout)
         return buffered_tensor(raw.handle, ty)
+
+    @staticmethod
+    def widened(ty: buffered_tensor_type, bits: int) -> buffered_tensor_type:
+        """The same ring in memory of so many bits, of which it uses the first."""
+        wide = bits // ty.slot_bits
+        slots = ty.slots or (1, 0, 1, wide)
+        same = ty.slots is None and wide == ty.num
+        return buffered_tensor_type(
+            ty.element_ty,
+            ty.shape,
+            ty.num,
+            ty.layout,
+            [wide, *ty.shape],
+            ty.storage,
+            None if same else (*slots[:3], wide),
+        )
 
     @staticmethod
     def _bytes(buf: buffered_tensor) -> int:
         return int(math.prod(buf.type.full_shape) * buf.dtype.primitive_bitwidth // 8)
 
-    def _view(self, raw: Any, dtype: Any) -> buffered_tensor:
-        ty = buffered_tensor_type(dtype, list(raw.shape), 0, raw.layout, list(raw.type.alloc_shape))
+    def _view(self, raw: Any, dtype: Any, storage: storage_kind = storage_kind.smem) -> buffered_tensor:
+        ty = buffered_tensor_type(dtype, list(raw.shape), 0, raw.layout, list(raw.type.alloc_shape), storage)
         return buffered_tensor(raw.handle, ty)
 
     def _tile(self, buf: Any, what: str) -> buffered_tensor:
@@ -58,6 +81,12 @@ class BufferSemantic(BarrierSemantic):
         if buf.num:
             raise TLXError(f"{what} takes one tile, not an array of {buf.num}: write buf[slot]")
         return buf
+
+    def _in_shared(self, buf: Any, what: str) -> buffered_tensor:
+        tile = self._tile(buf, what)
+        if tile.storage is not storage_kind.smem:
+            raise TLXError(f"{what} takes a tile in shared memory, not in {tile.storage.name}")
+        return tile
 
     def _whole(self, buf: buffered_tensor, what: str) -> None:
         """Bytes can only be read as something else where they lie together and in their natural order."""
@@ -79,17 +108,45 @@ class BufferSemantic(BarrierSemantic):
             slot = slot[0]
         if isinstance(slot, int) and not 0 <= slot < extent:
             raise TLXError(f"slot {slot} is out of range: there are {extent}")
+        if isinstance(buf, buffered_tensor) and buf.num and buf.type.slots:
+            slot = self._among_others(slot, *buf.type.slots[:3])
         slot = self.to_tensor(slot)
         if slot.type.is_block() or not slot.type.scalar.is_int():
             raise TLXError(f"a slot number must be an integer scalar, not {slot.type}")
-        raw = self.memdesc_index(buf.gluon(), self.cast(slot, tl.int32))
+        if isinstance(buf, buffered_tensor) and buf.storage is storage_kind.tmem:
+            if not buf.num:
+                raise TLXError("this already is one tile in tmem: take columns of it with local_slice")
+            raw = buf.gluon().index(self.cast(slot, tl.int32), _semantic=self)
+            if buf.type.scales:
+                shape = list(buf.type.scales)
+                ty = buffered_tensor_type(tl.uint8, shape, 0, versions.scales_layout(), shape, storage_kind.tmem)
+                return buffered_tensor(self.builder.create_memdesc_reinterpret(ty.to_ir(self.builder), raw.handle), ty)
+        else:
+            raw = self.memdesc_index(buf.gluon(), self.cast(slot, tl.int32))
         if isinstance(buf, mbarrier):
             return mbarrier(raw.handle, mbarrier_type(ttgl.int64, 0, buf.layout, [1], buf.is_warp_barrier))
-        return self._view(raw, buf.dtype)
+        if not isinstance(buf, buffered_tensor):
+            ty = type(buf.type)(buf.type.element_ty, buf.shape, 0, buf.layout, buf.shape)
+            return ty.wrap(raw.handle)
+        return self._view(raw, buf.dtype, buf.storage)
 
-    def shared_slice(self, buf: Any, offset: list[int], shape: list[int]) -> buffered_tensor:
+    def _among_others(self, index: Any, scale: int, offset: int, group: int) -> Any:
+        """The slot of the widened ring that a member's slot is."""
+        if isinstance(index, int):
+            return SlotMap(scale, offset, group)(index)
+        whole, part = index, None
+        if group > 1:
+            whole = index.__floordiv__(group, _semantic=self)
+            part = index.__mod__(group, _semantic=self)
+        place = whole.__mul__(scale, _semantic=self).__add__(offset, _semantic=self)
+        return place if part is None else place.__add__(part, _semantic=self)
+
+    def shared_slice(self, buf: Any, offset: list[Any], shape: list[int]) -> buffered_tensor:
         """A rectangular part of a tile."""
         tile = self._tile(buf, "local_slice")
+        offset = [unwrap(start) for start in offset]
+        if not all(isinstance(start, int) for start in offset):
+            return self._rows_at(tile, offset, shape)
         if not len(offset) == len(shape) == len(tile.shape):
             raise TLXError(f"local_slice needs {len(tile.shape)} offsets and extents")
         for start, size, extent in zip(offset, shape, tile.shape, strict=True):
@@ -99,16 +156,40 @@ class BufferSemantic(BarrierSemantic):
         handle = self.builder.create_memdesc_subslice(ty.to_ir(self.builder), tile.handle, offset)
         return buffered_tensor(handle, buffered_tensor_type(tile.dtype, shape, 0, tile.layout, tile.type.alloc_shape))
 
+    def _rows_at(self, tile: buffered_tensor, offset: list[Any], shape: list[int]) -> buffered_tensor:
+        """A slice that starts at a run-time offset.
+
+        The tile becomes a ring of slices, so slices must lie one after the other: whole rows, each no longer than the
+        swizzle pattern.
+        """
+        rest = tile.shape[1:]
+        if offset[1:] != [0] * len(rest) or shape[1:] != rest or len(shape) != len(tile.shape):
+            raise TLXError("local_slice: only the first offset may be known at run time, of slices of whole rows")
+        rows, extent = shape[0], tile.shape[0]
+        width = math.prod(rest) * tile.dtype.primitive_bitwidth // 8
+        swizzle = getattr(tile.layout, "swizzle_byte_width", 0)
+        if (rest and width > max(swizzle, 16)) or rows < (8 if rest else 1):
+            raise TLXError(
+                f"local_slice: {rows} rows of {width} bytes do not lie together in a tile swizzled by {swizzle} bytes, "
+                "so their offset must be a compile-time constant"
+            )
+        if not _power_of_two(rows) or rows > extent:
+            raise TLXError(f"local_slice: {rows} rows are no part of {extent}")
+        self._whole(tile, "local_slice with a run-time offset")
+        ring = self.memdesc_reinterpret(tile.gluon(), tile.dtype, [extent // rows, *shape], tile.layout)
+        slot = self.to_tensor(offset[0]).__floordiv__(rows, _semantic=self)
+        return self._view(self.memdesc_index(ring, self.cast(slot, tl.int32)), tile.dtype)
+
     def shared_trans(self, buf: Any, dims: list[int]) -> buffered_tensor:
         """Dimensions permuted."""
-        tile = self._tile(buf, "local_trans")
+        tile = self._in_shared(buf, "local_trans")
         if sorted(dims) != list(range(len(tile.shape))):
             raise TLXError(f"dims of local_trans must permute 0 to {len(tile.shape) - 1}, not {dims}")
         return self._view(tile.gluon().permute(dims, _semantic=self), tile.dtype)
 
     def shared_reshape(self, buf: Any, shape: list[int]) -> buffered_tensor:
         """Another shape over the same elements in the same order."""
-        tile = self._tile(buf, "local_reshape")
+        tile = self._in_shared(buf, "local_reshape")
         if math.prod(shape) != math.prod(tile.shape):
             raise TLXError(f"local_reshape: {tile.shape} and {shape} differ in size")
         return self._view(tile.gluon().reshape(shape, _semantic=self), tile.dtype)
@@ -135,14 +216,17 @@ class BufferSemantic(BarrierSemantic):
     def registers_to_shared(self, buf: Any, value: Any) -> None:
         """A store of a block, or of a scalar into every element; the dtype must be the tile's."""
         tile = self._tile(buf, "local_store")
-        value = self.to_tensor(value)
-        value = self.broadcast_impl_shape(value, tile.shape)
-        if value.dtype != tile.dtype:
-            raise TLXError(f"local_store of {value.dtype} into a buffer of {tile.dtype}: convert it with .to()")
-        self.shared_store(tile.gluon(), value)
+        self.shared_store(tile.gluon(), self._fitting(tile, value))
         if isinstance(tile.layout, NVMMASharedLayout):
             # TMA or wgmma may read this tile through any view, which no pass would see. Every writing thread fences.
             self.memory_fence("async_shared")
+
+    def _fitting(self, tile: buffered_tensor, value: Any) -> Any:
+        """A block, or a scalar for every element, as a tile can hold it."""
+        value = self.broadcast_impl_shape(self.to_tensor(value), tile.shape)
+        if value.dtype != tile.dtype:
+            raise TLXError(f"local_store of {value.dtype} into a buffer of {tile.dtype}: convert it with .to()")
+        return value
 
     def memory_fence(self, scope: str) -> None:
         """A proxy fence, or a fence over global memory."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..builtin import TLXError
+from . import expectations, flights, irtext
 
 _COPY = "ttg.async_copy_global_to_local"
 _BLOCKED = re.compile(r"^(#\w+) = #ttg\.blocked<\{sizePerThread = \[([\d, ]+)\].*?order = \[(\d+)", re.M)
 _SOURCE = re.compile(r": tensor<[\dx]*!tt\.ptr<\w*?(\d+)\w*>, (#\w+)>.*?loc\((#loc\d*)\)")
-_LOCATION = re.compile(r'^(#loc\d*) = loc\((?:"[^"]*"\()?(#loc\d*|"[^"]+":\d+:\d+)', re.M)
 
 
 def copy_widths(module: Any) -> None:
@@ -25,17 +24,26 @@ def copy_widths(module: Any) -> None:
     if _COPY not in text:
         return
     contiguous = {m[1]: int(m[2].split(",")[int(m[3])]) for m in _BLOCKED.finditer(text)}
-    where = {m[1]: m[2] for m in _LOCATION.finditer(text)}
+    places = irtext.Places(text)
     for line in text.splitlines():
         found = _SOURCE.search(line) if _COPY in line else None
         if found is None or found[2] not in contiguous:
             continue
         size = contiguous[found[2]] * int(found[1]) // 8
         if size < 4:
-            place = found[3]
-            while place in where:
-                place = where[place]
-            raise TLXError(
-                f"async_load at {place} can copy only {size} bytes per thread, cp.async needs at least 4 bytes: make "
-                "the addresses contiguous along one dimension, and let Triton know their alignment"
+            raise irtext.refuse(
+                places.resolve(found[3]),
+                f"this async_load can copy only {size} bytes per thread, cp.async needs at least 4 bytes: make the "
+                "addresses contiguous along one dimension, and let Triton know their alignment",
             )
+
+
+def protocol(module: Any) -> None:
+    """Rules about barriers and products in flight, on the module before anything is optimised.
+
+    Raises:
+        TLXError: at the user's line.
+    """
+    text = str(module)
+    flights.check(text)
+    expectations.check(text)

@@ -1,8 +1,9 @@
 """Triton's code generator with the two things it lacks: layouts that follow control flow, and tasks.
 
-A variable must leave a loop body or a branch in the layout in which it entered. So each loop and each ``if`` is
-generated once for nothing, to see in which layouts it leaves its variables; the entering values are converted to
-those, and the real bodies end in conversions that are no-ops in all but odd cases.
+A variable must leave a loop body or a branch in the layout in which it entered. So a loop that carries blocks and an
+``if`` that assigns are generated once for nothing, to see in which layouts they leave their variables; the entering
+values are converted to those, and the real bodies end in conversions that are no-ops in all but odd cases. Each level
+of nesting multiplies the work, so nothing is generated in vain where no block can change its layout.
 """
 
 from __future__ import annotations
@@ -21,13 +22,20 @@ from triton.language import str_to_ty
 
 from ..tasks import RegionSpec, async_task, async_tasks
 from . import tasks
-from .descriptors import adopt_type
+from .descriptors import TensorDescriptor, adopt_type
 from .layouts import preferred
 from .semantic import Task, TaskContext, TLXSemantic
+from .state import current
 
 
 def _is_block(value: Any) -> bool:
     return isinstance(value, code_generator.tensor) and value.type.is_block()
+
+
+def _stored(*bodies: list[ast.stmt]) -> set[str]:
+    """The names that statements assign to, at any depth."""
+    nodes = (node for body in bodies for statement in body for node in ast.walk(statement))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
@@ -83,6 +91,10 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
             CodeGenerator.visit_compound_statement(self, body)
             return self._blocks(self.lscope)
 
+    def _carries_blocks(self, node: ast.For | ast.While) -> bool:
+        """Whether a block may go from turn to turn: it is there before the loop, and assigned in it."""
+        return not _stored(node.body).isdisjoint(self._blocks(self.lscope))
+
     def _leaving(self, node: ast.For | ast.While) -> dict[str, Any]:
         self.scf_stack.append(node)
         layouts = self._rehearse(node.body)
@@ -113,8 +125,8 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
         """Stock, with settled layouts."""
         assert isinstance(node.iter, ast.Call), "kernels loop over range, tl.range or tl.static_range"
         assert isinstance(node.target, ast.Name), "kernels loop with one name"
-        if self.visit(node.iter.func) is code_generator.language.static_range:
-            # An unrolled body carries nothing from turn to turn.
+        # An unrolled body carries nothing from turn to turn.
+        if self.visit(node.iter.func) is code_generator.language.static_range or not self._carries_blocks(node):
             super().visit_For(node)
             return
         # The rehearsal needs some value of the induction variable, of the type that it will have.
@@ -135,11 +147,17 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
 
     def visit_While(self, node: ast.While) -> None:
         """Stock, with settled layouts."""
+        if not self._carries_blocks(node):
+            super().visit_While(node)
+            return
         with self._settled([node.body], self._leaving(node)):
             super().visit_While(node)
 
     def visit_if_scf(self, cond: Any, node: ast.If) -> None:
         """Stock, with settled layouts."""
+        if not _stored(node.body, node.orelse):
+            super().visit_if_scf(cond, node)
+            return
         ends = [self._rehearse(body) for body in (node.body, node.orelse) if body]
         with self._settled([node.body, node.orelse], *ends):
             super().visit_if_scf(cond, node)
@@ -150,8 +168,16 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
             super().visit_if_top_level(cond, node)
 
     def visit(self, node: ast.AST) -> Any:
-        """Stock, then the conversion this expression has to end with."""
-        value = super().visit(node)
+        """Stock, then the conversion this expression has to end with; errors name their file."""
+        try:
+            value = super().visit(node)
+        except CompilationError as error:
+            # The first generator that sees an error is the one whose source it is about.
+            if not hasattr(error, "located"):
+                error.located = True
+                line = self.begin_line + getattr(error.node, "lineno", 1)
+                error.message = f"{self.file_name}:{line}\n{error.message}"
+            raise
         outcome = self.outcomes.get(id(node))
         return value if outcome is None else outcome(value)
 
@@ -180,6 +206,11 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         """Stock."""
         self.function = node
+        if self.is_kernel:
+            current().kernel = self.function_name
+            current().has_region = any(
+                isinstance(inner, ast.With) and self.opened(inner) is async_tasks for inner in ast.walk(node)
+            )
         self.many_returns = sum(isinstance(inner, ast.Return) for inner in ast.walk(node)) > 1
         super().visit_FunctionDef(node)
 
@@ -195,6 +226,18 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
         if isinstance(value, code_generator.language.tuple):
             return code_generator._apply_to_tuple_values(value, self._in_default)
         return self.semantic.to_default(value) if _is_block(value) else value
+
+    def set_value(self, name: str, value: Any) -> None:
+        """Stock; a descriptor that is an argument of the kernel remembers which."""
+        if isinstance(value, TensorDescriptor) and value.type.parameter is None and self.is_kernel:
+            value.type.parameter = self._argument(value.handle)
+        super().set_value(name, value)
+
+    def _argument(self, handle: Any) -> int | None:
+        if self.fn is None:
+            return None
+        positions = range(self.fn.get_num_args())
+        return next((index for index in positions if self.fn.args(index).id() == handle.id()), None)
 
     # ---- tasks ------------------------------------------------------------------------------------------------------
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import triton.language as tl
+from triton._C.libtriton import ir
 from triton.experimental.gluon.language._layouts import NVMMASharedLayout
 from triton.experimental.gluon.language.nvidia import hopper
 
 from ..builtin import TLXError, unwrap
 from ..types import buffered_tensor, buffered_tensor_type
 from . import versions
-from .buffers import BufferSemantic
 from .descriptors import TensorDescriptor
+from .tmem import TensorMemorySemantic
 
 
-class CopySemantic(BufferSemantic):
+class CopySemantic(TensorMemorySemantic):
     """Asynchronous copies."""
 
     def copy_to_shared(
@@ -42,8 +43,11 @@ class CopySemantic(BufferSemantic):
         hopper.async_copy.commit_group(_semantic=self)
 
     def copy_wait(self, pendings: int) -> None:
-        """cp.async.wait_group."""
+        """cp.async.wait_group, and a fence: the copies wrote through the generic proxy, wgmma and TMA read through
+        the async one.
+        """
         hopper.async_copy.wait_group(pendings, _semantic=self)
+        hopper.fence_async_shared(_semantic=self)
 
     # ---- TMA ----------------------------------------------------------------------------------------------------
 
@@ -74,16 +78,30 @@ class CopySemantic(BufferSemantic):
         raw = self.memdesc_reinterpret(tile.gluon(), tile.dtype, block, layout)
         return buffered_tensor(raw.handle, buffered_tensor_type(tile.dtype, block, 0, layout, block)).gluon()
 
-    def tma_load(self, desc: Any, result: Any, offsets: Any, bar: Any, pred: Any) -> None:
+    def tma_load(self, desc: Any, result: Any, offsets: Any, bar: Any, pred: Any, eviction: str = "") -> None:
         """cp.async.bulk.tensor, global to shared."""
+        self.only_nvidia("async_descriptor_load")
         raw = self._matched(desc, self._tile(result, "async_descriptor_load"), "async_descriptor_load")
         signal = self._single(bar, "async_descriptor_load").gluon()
-        versions.tma_load(desc, self._coordinates(desc, offsets), signal, raw, self._predicate(pred), self)
+        versions.tma_load(desc, self._coordinates(desc, offsets), signal, raw, self._predicate(pred), eviction, self)
 
-    def tma_store(self, desc: Any, source: Any, offsets: Any) -> None:
-        """cp.async.bulk.tensor, shared to global."""
+    def tma_store(self, desc: Any, source: Any, offsets: Any, eviction: str = "", reduce: str = "") -> None:
+        """cp.async.bulk.tensor or cp.reduce.async.bulk.tensor, shared to global."""
+        self.only_nvidia("async_descriptor_store")
         raw = self._matched(desc, self._tile(source, "async_descriptor_store"), "async_descriptor_store")
-        versions.tma_store(desc, self._coordinates(desc, offsets), raw, self)
+        places = self._coordinates(desc, offsets)
+        if not reduce:
+            versions.tma_store(desc, places, raw, eviction, self)
+            return
+        bits, name = desc.dtype.primitive_bitwidth, str(desc.dtype)
+        if reduce in ("and", "or", "xor") and not desc.dtype.is_int():
+            raise TLXError(f"store_reduce={reduce!r} combines bits of integers, not {name}")
+        if bits not in (16, 32, 64) or (bits == 16 and desc.dtype.is_int()):
+            raise TLXError(
+                f"store_reduce: TMA combines 32- and 64-bit integers and floats of 16 and 32 bits, not {name}"
+            )
+        kind = getattr(ir.DESCRIPTOR_REDUCE_KIND, reduce.upper())
+        self.builder.create_async_tma_reduce(kind, desc.handle, [value.handle for value in places.values], raw.handle)
 
     def tma_store_wait(self, pendings: int) -> None:
         """cp.async.bulk.wait_group.read."""

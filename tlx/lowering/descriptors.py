@@ -14,11 +14,16 @@ from ..builtin import builtin
 class TensorDescriptorType(tensor_descriptor_type):  # type: ignore[misc]
     """Type of a ``TensorDescriptor``."""
 
+    #: position among the kernel's flattened arguments, for a descriptor that the host made
+    parameter: int | None = None
+
     def _unflatten_ir(self, handles: list[Any], cursor: int) -> tuple[Any, int]:
         handle = handles[cursor]
         shape, cursor = self.shape_type._unflatten_ir(handles, cursor + 1)
         strides, cursor = self.strides_type._unflatten_ir(handles, cursor)
-        return TensorDescriptor(handle, shape, strides, self.block_type, self.layout), cursor
+        value = TensorDescriptor(handle, shape, strides, self.block_type, self.layout)
+        value.type.parameter = self.parameter
+        return value, cursor
 
 
 class TensorDescriptor(tensor_descriptor):  # type: ignore[misc]

@@ -37,6 +37,7 @@ class DotSemantic(CopySemantic):
 
     def wgmma(self, a: Any, b: Any, acc: Any, precision: str | None, out_dtype: Any, generator: Any) -> Any:
         """One asynchronous product: fence, instructions, commit."""
+        self.only_nvidia("async_dot")
         a, b = self._operand(a, "A"), self._operand(b, "B")
         if not isinstance(b, buffered_tensor):
             raise TLXError("async_dot: operand B must be in shared memory")

@@ -7,6 +7,8 @@ from typing import Any, overload
 
 from triton.runtime.jit import JITFunction
 
+from ..builtin import TLXError
+from ..configs import cluster_size, unsupported
 from .source import TLXASTSource
 
 
@@ -22,6 +24,29 @@ class TLXJITFunction(JITFunction):  # type: ignore[misc]
     def is_gluon(self) -> bool:
         """Blocks carry explicit layouts from the start, as in Gluon."""
         return True
+
+    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        """Triton's launch; ``ctas_per_cga=(c, 1, 1)`` groups the CTAs of the grid into clusters of ``c``."""
+        if "ctas_per_cga" in kwargs:
+            size = cluster_size(kwargs.pop("ctas_per_cga"))
+            if size > 1:
+                if reason := unsupported():
+                    raise TLXError(f"{self.__name__}: {reason}")
+                kwargs["num_ctas"] = size
+                grid = _counting_clusters(grid, size)
+        return super().run(*args, grid=grid, warmup=warmup, **kwargs)
+
+
+def _counting_clusters(grid: Any, size: int) -> Any:
+    """Triton's launcher counts clusters, the author counts CTAs."""
+
+    def divided(meta: Any) -> tuple[int, ...]:
+        first, *rest = grid(meta) if callable(grid) else grid
+        if first % size:
+            raise TLXError(f"a grid of {first} CTAs along its first axis cannot be cut into clusters of {size}")
+        return (first // size, *rest)
+
+    return None if grid is None else divided
 
 
 @overload

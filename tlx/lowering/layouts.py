@@ -15,21 +15,20 @@ from triton.experimental.gluon.language._layouts import (
 )
 
 from ..builtin import TLXError
-
-THREADS_PER_WARP = 32
+from .state import threads_per_warp
 
 #: instruction widths of wgmma by operand bits; every dtype but int8 takes each multiple of 8
 _INT8_WIDTHS = (8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224)
 
 
 @lru_cache(maxsize=4096)
-def _blocked(shape: tuple[int, ...], num_warps: int) -> Any:
+def _blocked(shape: tuple[int, ...], num_warps: int, threads: int) -> Any:
     """One element per thread, threads dealt along the last dimension first: what Triton's own conversion starts
     from.
     """
     rank = len(shape)
     lanes, warps = [1] * rank, [1] * rank
-    free_lanes, free_warps = THREADS_PER_WARP, num_warps
+    free_lanes, free_warps = threads, num_warps
     for dim in reversed(range(1, rank)):
         lanes[dim] = min(free_lanes, shape[dim])
         free_lanes //= lanes[dim]
@@ -42,7 +41,7 @@ def _blocked(shape: tuple[int, ...], num_warps: int) -> Any:
 
 def default_layout(shape: Any, num_warps: int) -> Any:
     """The blocked layout of a new block of ``shape`` held by ``num_warps`` warps."""
-    return _blocked(tuple(int(extent) for extent in shape), num_warps)
+    return _blocked(tuple(int(extent) for extent in shape), num_warps, threads_per_warp())
 
 
 def _weight(layout: Any) -> int:
@@ -67,6 +66,9 @@ def is_plain(layout: Any) -> bool:
 def shared_layout(shape: list[int], dtype: Any) -> Any:
     """The shared-memory layout of a tile: swizzled as TMA and wgmma want it, linear where they cannot be involved."""
     bits = dtype.primitive_bitwidth
+    if threads_per_warp() != 32:
+        # LDS: neither TMA nor wgmma is there to ask for anything else.
+        return SwizzledSharedLayout(vec=1, per_phase=1, max_phase=1, order=list(reversed(range(len(shape)))))
     if len(shape) >= 2 and bits in (8, 16, 32) and shape[-1] * bits >= 128:
         return NVMMASharedLayout.get_default_for(shape, dtype)
     if len(shape) == 1 and bits in (8, 16, 32):

@@ -12,7 +12,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from ..builtin import TLXError
-from . import versions
+from . import budget, versions
 from .jit import TLXJITFunction
 from .source import TLXASTSource
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 def _target(name: str) -> Any:
     if name.startswith("sm_") and name[3:].isdigit():
         return GPUTarget("cuda", int(name[3:]), 32)
-    raise TLXError(f"unknown target {name!r}: write it like 'sm_90'")
+    if name.startswith("gfx"):
+        return GPUTarget("hip", name, 64)
+    raise TLXError(f"unknown target {name!r}: write it like 'sm_90' or 'gfx950'")
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Compiled:
 
     name: str
     target: str
-    #: "ttgir", "llir", "ptx" are texts, "cubin" is bytes
+    #: "ttgir", "llir", "ptx" are texts, "cubin" is bytes; "amdgcn" and "hsaco" for an AMD GPU
     asm: Mapping[str, Any]
     #: warps launched, all tasks together
     num_warps: int
@@ -68,14 +70,15 @@ def compile(
         constexprs: value of each ``tl.constexpr`` parameter; parameters with a default may be left out.
         num_warps: warps of the default task.
         num_stages: only used by plain Triton kernels.
-        target: ``"sm_90"`` and the like.
+        target: ``"sm_90"``, ``"sm_100"``, ``"gfx942"`` or ``"gfx950"``.
         divisible_by_16: names of run-time parameters whose value (address, for pointers) is a multiple of 16; by
         default
             all pointers.
         options: further back-end options.
 
     Raises:
-        TLXError: a parameter without a type or value, an unknown name, an unknown target.
+        TLXError: a parameter without a type or value, an unknown name, an unknown target, a kernel that needs more
+            shared memory than the target has.
         triton.CompilationError: the kernel itself is wrong.
     """
     while not hasattr(kernel, "arg_names") or (hasattr(kernel, "fn") and hasattr(kernel.fn, "arg_names")):
@@ -89,11 +92,16 @@ def compile(
     if divisible_by_16 is None:
         divisible_by_16 = [name for name, ty in types.items() if ty.startswith("*")]
     attrs = {(kernel.arg_names.index(name),): [["tt.divisibility", 16]] for name in divisible_by_16}
-    source = (TLXASTSource if isinstance(kernel, TLXJITFunction) else ASTSource)(
-        kernel, signature=types, constexprs=values, attrs=attrs
-    )
+    is_tlx = isinstance(kernel, TLXJITFunction) and kernel.is_gluon()
+    source = (TLXASTSource if is_tlx else ASTSource)(kernel, signature=types, constexprs=values, attrs=attrs)
     chosen = {**versions.OFFLINE_OPTIONS, "num_warps": num_warps, "num_stages": num_stages, **(options or {})}
-    done = triton.compile(source, target=_target(target), options=chosen)
+    chip = _target(target)
+    done = triton.compile(source, target=chip, options=chosen)
+    if chip.backend == "cuda" and done.metadata.shared > (limit := budget.shared_limit(int(chip.arch))):
+        raise TLXError(
+            f"{kernel.__name__} needs {done.metadata.shared} bytes of shared memory, {target} has {limit}: take fewer "
+            "stages or smaller tiles"
+        )
     return Compiled(
         name=done.metadata.name,
         target=target,

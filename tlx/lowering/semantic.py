@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import triton.language as tl
-from triton.experimental.gluon.language._layouts import NVMMASharedLayout
 from triton.experimental.gluon.language._semantic import GluonCallerContext
-from triton.experimental.gluon.language.nvidia.hopper.tma import make_tensor_descriptor
 
-from ..builtin import TLXError, unwrap
-from .descriptors import adopt
-from .dots import DotSemantic
+from ..builtin import TLXError
+from .amd import AmdSemantic
+from .state import current
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class TaskContext(GluonCallerContext):  # type: ignore[misc]
         return f"_NW{self.task.num_warps}{replica}_P{self.task.partitions}"
 
 
-class TLXSemantic(DotSemantic):
+class TLXSemantic(AmdSemantic):
     """Everything a TLX kernel can say, for one function and, at a time, one task."""
 
     is_tlx = True
@@ -60,6 +58,11 @@ class TLXSemantic(DotSemantic):
         self.warps = task.num_warps
         self.reserved_barriers = task.reserved_barriers
 
+    @property
+    def blackwell(self) -> bool:
+        """Whether products accumulate in tensor memory."""
+        return current().is_blackwell
+
     def replica_id(self, generator: Any) -> Any:
         """The replica as a constexpr."""
         if self.task.replica is None:
@@ -69,13 +72,3 @@ class TLXSemantic(DotSemantic):
     def num_warps(self, generator: Any) -> Any:
         """Warps of the task, for Gluon's own helpers."""
         return tl.constexpr(self.warps)
-
-    def make_tensor_descriptor(
-        self, base: Any, shape: Any, strides: Any, block_shape: Any, padding_option: str = "zero"
-    ) -> Any:
-        """``tl.make_tensor_descriptor``, on the device."""
-        block = [unwrap(extent) for extent in block_shape]
-        layout = NVMMASharedLayout.get_default_for(block, base.dtype.element_ty)
-        return adopt(
-            make_tensor_descriptor(base, shape, strides, block, layout, padding_option=padding_option, _semantic=self)
-        )

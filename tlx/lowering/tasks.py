@@ -15,9 +15,10 @@ from triton.compiler.code_generator import (
     unflatten_ir_values,
 )
 
-from ..tasks import RegionSpec, TaskSpec, async_task, async_tasks
-from . import versions
+from ..tasks import RegionSpec, TaskSpec, async_task
+from . import budget, versions
 from .semantic import Task, TaskContext
+from .state import current
 
 if TYPE_CHECKING:
     from .codegen import TLXCodeGenerator
@@ -42,6 +43,8 @@ class Role:
     warps: int
     #: registers per thread; None leaves the split to the compiler
     registers: int | None = None
+    #: only there to complete a warp group, so that all threads of a CTA can meet those of others
+    filler: bool = False
 
 
 def generate_region(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -> None:
@@ -50,13 +53,18 @@ def generate_region(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -
     Raises:
         CompilationError: at the user's line, for whatever TLX forbids in a region.
     """
+    if current().gfx:
+        raise gen.error(node, f"async_tasks needs an NVIDIA GPU; this kernel is compiled for {current().gfx}")
     if gen.semantic.task.replica is not None:
         raise gen.error(node, "async_tasks cannot be nested")
     _no_return(gen, node)
-    if region.exclusive:
-        _alone(gen, node)
+    _alone(gen, node, region)
     default, workers = _roles(gen, node)
     workers = _share_registers(gen, node, default, workers)
+    if gen.semantic.cluster_size > 1:
+        if not current().has_region:
+            raise gen.error(node, "in a clustered kernel the region must stand in the kernel itself, not in a helper")
+        workers = [*workers, *_fillers(node, workers)]
     if len(workers) > MOST_PARTITIONS:
         raise gen.error(node, f"{len(workers)} partitions: hardware barriers are left for {MOST_PARTITIONS}")
 
@@ -64,10 +72,10 @@ def generate_region(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -
     scope, local_defs, hidden = gen.lscope.copy(), gen.local_defs.copy(), gen.out_of_reach
     try:
         if workers:
-            _specialize(gen, default, workers)
+            _specialize(gen, node, region, default, workers)
         else:
             # Constexpr conditions left the default task alone: it is just a block of code.
-            _body(gen, default, 0)
+            _body(gen, region, default, 0)
     finally:
         gen.lscope, gen.local_defs, gen.out_of_reach = scope, local_defs, hidden
         gen.caller_context = context
@@ -80,12 +88,18 @@ def _no_return(gen: TLXCodeGenerator, node: ast.With) -> None:
             raise gen.error(inner, "return inside async_tasks: a task ends at the end of its block")
 
 
-def _alone(gen: TLXCodeGenerator, node: ast.With) -> None:
-    for inner in ast.walk(gen.function):
-        if isinstance(inner, ast.With) and inner is not node and gen.opened(inner) is async_tasks:
-            raise gen.error(
-                inner, "async_tasks(exclusive=True) promised that there is no other region in this function"
-            )
+def _alone(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -> None:
+    """Holds a region to ``exclusive=True``, over all functions of the kernel."""
+    seen = current().regions
+    place = (str(gen.file_name), gen.begin_line + node.lineno)
+    others = {where: exclusive for where, exclusive in seen.items() if where != place}
+    seen[place] = region.exclusive
+    if others and (region.exclusive or any(others.values())):
+        file, line = next(iter(others))
+        raise gen.error(
+            node,
+            f"async_tasks(exclusive=True) promised that there is no other region, and there is one at {file}:{line}",
+        )
 
 
 def _blocks(gen: TLXCodeGenerator, body: list[ast.stmt]) -> Iterator[ast.With]:
@@ -131,6 +145,8 @@ def _share_registers(gen: TLXCodeGenerator, node: ast.With, default: Role, worke
     asking = [role for role in workers if not role.spec.is_default]
     asked = [role for role in asking if role.spec.registers is not None]
     if not asked:
+        if default.spec.registers is not None:
+            raise gen.error(default.node, "registers of the default task mean something only if all others give theirs")
         return workers
     if len(asked) != len(asking):
         silent = next(role for role in asking if role.spec.registers is None)
@@ -142,13 +158,30 @@ def _share_registers(gen: TLXCodeGenerator, node: ast.With, default: Role, worke
     taken = _taken(asked)
     sharing = 32 * default.warps * default.spec.replicate
     share = (pool - taken) // sharing // 8 * 8
+    if default.spec.registers is not None and share < default.spec.registers:
+        raise gen.error(
+            default.node,
+            f"the default task asks for {default.spec.registers} registers per thread; the others leave it {share}",
+        )
     if share < LEAST_REGISTERS:
         raise gen.error(
             node,
             f"the tasks ask for {taken} registers; of the {pool} that {threads} threads can have, that leaves the "
             f"default task {max(0, pool - taken) // sharing} per thread, and it needs at least {LEAST_REGISTERS}",
         )
-    return [replace(role, registers=role.spec.registers or min(share, MOST_REGISTERS)) for role in workers]
+    return [replace(role, registers=_own(role) or min(share, MOST_REGISTERS)) for role in workers]
+
+
+def _own(role: Role) -> int | None:
+    return None if role.spec.is_default else role.spec.registers
+
+
+def _fillers(node: ast.With, workers: list[Role]) -> list[Role]:
+    """Roles for the warps that the compiler would add to complete a warp group, and let sleep."""
+    missing = -sum(role.warps for role in workers) % WARP_GROUP
+    spec = TaskSpec(is_default=False, num_warps=1, registers=None, replicate=1)
+    registers = LEAST_REGISTERS if workers and workers[0].registers is not None else None
+    return [Role(node, spec, 0, warps, registers, filler=True) for warps in (2, 1) if missing & warps]
 
 
 def _taken(roles: list[Role]) -> int:
@@ -186,18 +219,28 @@ def _holds_block(value: Any) -> bool:
     return bool(is_block and is_block())
 
 
-def _body(gen: TLXCodeGenerator, role: Role, partitions: int) -> None:
+def _body(gen: TLXCodeGenerator, region: RegionSpec, role: Role, partitions: int) -> None:
     task = Task(role.warps, role.replica, partitions)
     gen.semantic.enter(task)
     gen.caller_context = TaskContext(task)
-    gen.visit_compound_statement(role.node.body)
+    clustered = partitions > 0 and gen.semantic.cluster_size > 1
+    if clustered:
+        # Nobody may signal a barrier of another CTA before that has initialised it ...
+        gen.semantic.meet_in_region()
+    if not role.filler:
+        gen.visit_compound_statement(role.node.body)
+    if clustered and not region.no_ending_cluster_sync:
+        # ... and no CTA may be gone while others still write to it.
+        gen.semantic.meet_in_region()
 
 
-def _specialize(gen: TLXCodeGenerator, default: Role, workers: list[Role]) -> None:
+def _specialize(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec, default: Role, workers: list[Role]) -> None:
     builder = gen.builder
     names, blocks = _captures(gen, workers)
     outer = gen.lscope.copy()
     values = [outer[name] for name in names]
+    if problem := budget.exceeded(dict(zip(names, values, strict=True))):
+        raise gen.error(node, problem)
     handles = flatten_values_to_ir(values)
 
     op = versions.warp_specialize(builder, handles, [role.warps for role in workers])
@@ -206,7 +249,7 @@ def _specialize(gen: TLXCodeGenerator, default: Role, workers: list[Role]) -> No
 
     builder.create_block_with_parent(op.get_default_region(), [])
     gen.lscope, gen.local_defs = outer.copy(), {}
-    _body(gen, default, len(workers))
+    _body(gen, region, default, len(workers))
     builder.create_warp_yield([])
 
     builder.create_block_with_parent(op.get_partition_op_holder(), [])
@@ -220,6 +263,6 @@ def _specialize(gen: TLXCodeGenerator, default: Role, workers: list[Role]) -> No
         inner = unflatten_ir_values(arguments, [value.type for value in values])
         gen.lscope, gen.local_defs = {**kept, **dict(zip(names, inner, strict=True))}, {}
         gen.out_of_reach = blocks
-        _body(gen, role, len(workers))
+        _body(gen, region, role, len(workers))
         builder.create_warp_return()
     builder.set_insertion_point_after(op.get_operation())

@@ -33,10 +33,12 @@ VERSION = check(triton.__version__)
 
 try:
     from triton._C.libtriton import ir
+    from triton._C.libtriton.gluon_ir import GluonOpBuilder
     from triton.backends.nvidia.compiler import CUDABackend, get_ptxas
     from triton.experimental.gluon._runtime import GluonASTSource
-    from triton.experimental.gluon.language._semantic import GluonSemantic
-    from triton.experimental.gluon.language.nvidia.ampere import async_copy
+    from triton.experimental.gluon.language import _core as gluon_core
+    from triton.experimental.gluon.language._semantic import GluonSemantic, _compute_tmem_reg_layout
+    from triton.experimental.gluon.language.nvidia import blackwell
     from triton.experimental.gluon.language.nvidia.hopper import tma
 except ImportError as error:
     raise UnsupportedTriton(f"tlx does not know the insides of Triton {triton.__version__}: {error}") from error
@@ -50,16 +52,58 @@ _CAPTURES_ON_PARTITIONS = "create_warp_specialize_partitions(mlir_args" in inspe
 SOURCE_EXTENSION = "glir" if "glir" in GluonASTSource.__init__.__code__.co_consts else "ttgir"
 
 
-def tma_load(desc: Any, offsets: Any, bar: Any, result: Any, pred: Any, semantic: Any) -> None:
+#: inline assembly that takes addresses of shared memory: what everything between the CTAs of a cluster is made of
+CLUSTERS = hasattr(GluonOpBuilder, "create_threadwise_inline_asm")
+
+#: gathers from shared memory and scatters to it
+GATHER = hasattr(GluonOpBuilder, "create_local_gather") and hasattr(GluonOpBuilder, "create_local_scatter")
+#: hints to AMD's scheduler, slices of blocks in registers
+AMD_HINTS = hasattr(GluonOpBuilder, "create_amd_sched_barrier") and hasattr(GluonOpBuilder, "create_extract_slice")
+
+
+def warp_pipeline_stage() -> Any:
+    """Gluon's context manager for a stage of a warp pipeline, or None."""
+    from triton.experimental.gluon.language import amd
+
+    return getattr(amd, "warp_pipeline_stage", None)
+
+
+#: cluster launch control
+CLC = hasattr(GluonOpBuilder, "create_clc_try_cancel")
+
+
+def clc_try_cancel(response: Any, bar: Any, semantic: Any) -> None:
+    """Gluon's request for the work of another cluster."""
+    blackwell.clc.try_cancel(response, bar, _semantic=semantic)
+
+
+def clc_load(response: Any, semantic: Any) -> Any:
+    """Gluon's answer to such a request, in registers."""
+    return blackwell.clc.load_result(response, _semantic=semantic)
+
+
+def too_old(what: str, needed: str = "3.9") -> str:
+    """The sentence for what only a newer Triton can compile."""
+    return f"{what} needs Triton {needed} or newer; this is {triton.__version__}"
+
+
+def _hint(copy: Any, eviction: str) -> dict[str, Any]:
+    """An L2 hint for a TMA copy, where the release has a way to give one; it never changes what is computed."""
+    if not eviction or "cache_policy" not in inspect.signature(copy).parameters:
+        return {}
+    return {"cache_policy": gluon_core._normalize_cache_policy(None, None, eviction)}
+
+
+def tma_load(desc: Any, offsets: Any, bar: Any, result: Any, pred: Any, eviction: str, semantic: Any) -> None:
     """Gluon's TMA load."""
     copy = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
-    copy(desc, offsets, bar, result, pred=pred, _semantic=semantic)
+    copy(desc, offsets, bar, result, pred=pred, _semantic=semantic, **_hint(copy, eviction))
 
 
-def tma_store(desc: Any, offsets: Any, source: Any, semantic: Any) -> None:
+def tma_store(desc: Any, offsets: Any, source: Any, eviction: str, semantic: Any) -> None:
     """Gluon's TMA store."""
     copy = tma.async_store if hasattr(tma, "async_store") else tma.async_copy_shared_to_global
-    copy(desc, offsets, source, _semantic=semantic)
+    copy(desc, offsets, source, _semantic=semantic, **_hint(copy, eviction))
 
 
 def cp_async(
@@ -69,15 +113,37 @@ def cp_async(
     mask_handle = ir.value() if mask is None else mask.handle
     other_handle = ir.value() if other is None else other.handle
     build = semantic.builder.create_async_copy_global_to_local
-    if hasattr(async_copy, "async_load"):
-        from triton.experimental.gluon.language._core import _normalize_cache_policy
-
-        policy = _normalize_cache_policy(None, cache_modifier or None, eviction_policy or None)
+    if hasattr(gluon_core, "_normalize_cache_policy"):
+        policy = gluon_core._normalize_cache_policy(None, cache_modifier or None, eviction_policy or None)
         build(dst.handle, ptr.handle, mask_handle, other_handle, policy._to_ir(semantic.builder), volatile)
     else:
         cache = semantic._str_to_load_cache_modifier(cache_modifier)
         eviction = semantic._str_to_eviction_policy(eviction_policy)
         build(dst.handle, ptr.handle, mask_handle, other_handle, cache, eviction, volatile)
+
+
+def tensor_memory_layout(rows: int, columns: int) -> Any:
+    """The layout of a tile in tensor memory, packed, in one CTA."""
+    return blackwell.TensorMemoryLayout([rows, columns], col_stride=1)
+
+
+def scales_layout() -> Any:
+    """The layout of scale factors in tensor memory."""
+    return blackwell.TensorMemoryScalesLayout()
+
+
+def tensor_register_layout(desc: Any, warps: int) -> Any:
+    """The register layout in which a tile of tensor memory is read and written."""
+    known = {
+        "element_ty": desc.dtype,
+        "shape": list(desc.shape),
+        "alloc_shape": list(desc.type.alloc_shape),
+        "layout": desc.layout,
+        "num_warps": warps,
+        "instr_variant": "32x32b",
+    }
+    wanted = inspect.signature(_compute_tmem_reg_layout).parameters
+    return _compute_tmem_reg_layout(**{name: value for name, value in known.items() if name in wanted})
 
 
 def warp_specialize(builder: Any, captures: list[Any], warps: list[int]) -> Any:

@@ -6,25 +6,47 @@ report.raise_for_findings()
 
 from __future__ import annotations
 
+from .costs import CHIPS, Chip
+from .draw import draw, write_picture
+from .explore import Exploration, explore
 from .findings import KINDS, Finding
+from .minimize import minimize
+from .observer import Observer
 from .patches import installed as session
+from .recording import Recording
 from .report import FindingsError, Report, SimulationError
 from .run import run
-from .schedules import Schedule, Seeded
+from .schedules import Picker, Schedule, Seeded
 from .sites import Site
 from .tensors import SimTensor, tensor
+from .timeline import Timeline, timeline
+from .trace import Trace, Tracer
 
 __all__ = [
+    "CHIPS",
     "KINDS",
+    "Chip",
+    "Exploration",
     "Finding",
     "FindingsError",
+    "Observer",
+    "Picker",
+    "Recording",
     "Report",
     "Schedule",
     "Seeded",
     "SimTensor",
     "SimulationError",
     "Site",
+    "Timeline",
+    "Trace",
+    "Tracer",
+    "draw",
+    "explore",
+    "minimize",
     "run",
     "session",
     "tensor",
+    "timeline",
+    "write_picture",
 ]

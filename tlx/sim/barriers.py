@@ -7,7 +7,7 @@ ambiguous.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .clocks import Clock, join, new_lane
 from .scheduler import Agent, Operation
@@ -39,13 +39,19 @@ class MBarrier:
         self.gathered: tuple[Clock, Clock] = ({}, {})
         #: copies bound to the barrier that have not landed, with the phase they were issued in
         self.copies: dict[Operation, int] = {}
+        #: whose barrier it is, and its number there: the same in every CTA of a cluster
+        self.cta: Any = None
+        self.index = -1
         self.last_expect: Site | None = None
         self.last_copy: Site | None = None
 
     def describe(self) -> str:
         """Its state in words."""
         arrived = self.count - self.pending
-        parts = [f"{self.name}: phase {self.phase} (parity {self.phase & 1}), {arrived} of {self.count} arrivals"]
+        where = self.cta.suffix if self.cta is not None else ""
+        parts = [
+            f"{self.name}{where}: phase {self.phase} (parity {self.phase & 1}), {arrived} of {self.count} arrivals"
+        ]
         if self.outstanding > 0:
             parts.append(f"{self.outstanding} bytes expected and not copied")
         elif self.outstanding < 0:
@@ -69,9 +75,13 @@ class MBarrier:
 
     def publish(self, agent: Agent) -> None:
         """Adds what ``agent`` knows to the current phase."""
-        join(self.gathered[0], agent.clock)
-        join(self.gathered[1], agent.proxied)
+        self.gather(agent.clock, agent.proxied)
         agent.tick()
+
+    def gather(self, clock: Clock, proxied: Clock) -> None:
+        """Adds to what the current phase publishes."""
+        join(self.gathered[0], clock)
+        join(self.gathered[1], proxied)
 
     def complete_if_due(self) -> list[Operation]:
         """Ends the phase if nothing is missing; returns the copies of that phase that have not landed."""

@@ -7,6 +7,7 @@ NaN in min and max), what touches memory (checked addresses instead of raw ones)
 # ruff: noqa: D102 - the methods are Triton's builder interface, and mean what their names say
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -40,6 +41,8 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
             self.cast_impl(x.handle, dst_ty), dst_ty
         )
         self.memory: GlobalMemory = None  # type: ignore[assignment]
+        #: called at atomics: another task may go first, and a loop around one is not endless unnoticed
+        self.step: Callable[[], None] = lambda: None
         self.lift = False
         self.tf32 = True
         #: lines whose rounding a lifted run had to keep
@@ -224,6 +227,7 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
         return Value(ptr.data + np.uint64(width) * offset.data.astype(np.int64).astype(np.uint64), ptr.dtype)
 
     def create_atomic_cas(self, ptr: Value, cmp: Value, val: Value, sem: Any, scope: Any) -> Value:
+        self.step()
         wanted = np.broadcast_to(cmp.data, ptr.data.shape).ravel()
         new = np.broadcast_to(val.data, ptr.data.shape).ravel()
         old = self.memory.update(
@@ -232,6 +236,7 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
         return value(old, cmp.dtype.scalar)
 
     def create_atomic_rmw(self, op: Any, ptr: Value, val: Value, mask: Value, sem: Any, scope: Any) -> Value:
+        self.step()
         new = np.broadcast_to(val.data, ptr.data.shape).ravel()
         keep = np.broadcast_to(mask.data, ptr.data.shape)
         change = _ATOMIC[op]
@@ -269,8 +274,6 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
 
     def create_descriptor_load(self, desc: Descriptor, offsets: list[Value], *policy: Any) -> Value:
         box = self.memory.load_box(desc, tuple(int(offset.data.item()) for offset in offsets))
-        if desc.round_tf32 and not self.lift:
-            box = numerics.round_to_tf32(box)
         return value(box, desc.dtype)
 
     def create_descriptor_store(self, desc: Descriptor, val: Value, offsets: list[Value]) -> None:

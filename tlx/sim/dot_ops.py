@@ -57,7 +57,8 @@ class DotOps(CopyOps):
             before = start.result if isinstance(start, InFlight) else None if start is None else start.data
             result.result = numerics.dot(x, right.array, before, kind, tf32)
 
-        cta.scheduler.start(Operation("async_dot", cta.agent, site, complete, queue, group))
+        flop = 2.0 * left_shape[0] * left_shape[1] * right_shape[1]
+        cta.scheduler.start(Operation("async_dot", cta.agent, site, complete, queue, group, flop))
         return tl.tensor(result, tl.block_type(dtype, shape))
 
     def _read_early(self, handle: InFlight, issued: Site) -> None:

@@ -168,6 +168,20 @@ class SharedMemoryBudget(Finding):
     remedy = "use fewer stages or smaller tiles; a CTA has 232448 bytes."
 
 
+class TensorMemoryBudget(Finding):
+    """The tiles do not fit into the tensor memory of an SM."""
+
+    code = "tensor-memory-budget"
+    remedy = "use fewer or narrower tiles, or let tiles of different times share storage; a CTA has 512 columns."
+
+
+class PeerExited(Finding):
+    """A CTA may have exited when another one of its cluster still reaches into its memory."""
+
+    code = "peer-exited"
+    remedy = "let the CTA wait for its peers' last access (their arrival, or cluster_barrier) before it ends."
+
+
 class RegisterBudget(Finding):
     """The tasks ask for more registers than an SM has."""
 

@@ -14,7 +14,9 @@ from triton.language.extra import libdevice as generic_libdevice
 from triton.language.extra.cuda import libdevice
 from triton.runtime.jit import JITFunction
 
-from . import logic, rewrite
+import tlx
+
+from . import language, logic, rewrite
 from .semantic import SimSemantic
 from .sites import MARK
 from .slotted import Slotted
@@ -99,11 +101,21 @@ def with_semantic(builtin: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         kwargs["_semantic"] = SEMANTIC
-        return builtin(*args, **kwargs)
+        result = builtin(*args, **kwargs)
+        if SEMANTIC.observer is not None:
+            SEMANTIC.observer.computed(name, args, result)
+        return result
 
-    call.__name__ = getattr(builtin, "__name__", "builtin")
+    name = getattr(builtin, "__name__", "builtin")
+    call.__name__ = name
     call.__tlx_builtin__ = builtin  # type: ignore[attr-defined]
     return call
+
+
+def _stand_ins() -> dict[int, Any]:
+    """Identity of what ``tlx`` exports → what takes its place."""
+    taken = {name: with_semantic(fn) for name, fn in language.FUNCTIONS.items()} | language.CLASSES
+    return {id(getattr(tlx, name)): stand_in for name, stand_in in taken.items() if hasattr(tlx, name)}
 
 
 _bound: dict[int, tuple[Any, Callable[..., Any]]] = {}
@@ -112,9 +124,15 @@ _bound: dict[int, tuple[Any, Callable[..., Any]]] = {}
 def bound(builtin: Any) -> Callable[..., Any]:
     """``with_semantic``, the same object each time."""
     known = _bound.get(id(builtin))
+    if known is None and id(builtin) in STAND_INS:
+        known = _bound[id(builtin)] = (builtin, STAND_INS[id(builtin)])
     if known is None:
         known = _bound[id(builtin)] = (builtin, with_semantic(builtin))
     return known[1]
+
+
+#: names of ``tlx`` that mean more here than the compiler makes of them
+STAND_INS = _stand_ins()
 
 
 class Program:
@@ -159,6 +177,8 @@ class Program:
 
 def _as_seen_by_kernels(value: Any) -> Any:
     """What a global stands for inside a kernel."""
+    if id(value) in STAND_INS:
+        return STAND_INS[id(value)]
     if isinstance(value, tl.constexpr):
         return value.value
     if value is generic_libdevice:

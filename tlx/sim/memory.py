@@ -1,4 +1,4 @@
-"""Global memory as a kernel sees it: the tensors of the launch, and nothing else.
+"""Global memory as a kernel sees it: the tensors of the launch, those that pointers in them lead to, nothing else.
 
 Every access is checked against their address ranges; what falls outside is a finding, reads zero and writes nothing.
 """
@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from .dtypes import FLOAT64, numpy_dtype
-from .tensors import Allocation
+from .numerics import round_to_tf32
+from .observer import Observer
+from .tensors import Allocation, allocation_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class GlobalMemory:
         self.lift = lift
         #: told about accesses outside every range
         self.complain = complain
+        #: told about the addresses that are used
+        self.observer: Observer | None = None
         for allocation in self.allocations:
             allocation.lifted.clear()
 
@@ -52,7 +56,12 @@ class GlobalMemory:
         index = bisect_right(self.starts, address) - 1
         if index >= 0 and address < self.allocations[index].stop:
             return self.allocations[index]
-        return None
+        other = allocation_at(address)
+        if other is not None:  # a tensor that the launch was not given, but a pointer to it
+            other.lifted.clear()
+            self.allocations = sorted([*self.allocations, other], key=lambda a: a.start)
+            self.starts = [a.start for a in self.allocations]
+        return other
 
     def _elements(self, allocation: Allocation, dtype: np.dtype, floating: bool) -> np.ndarray:
         return allocation.lift(dtype) if self.lift and floating else allocation.elements(dtype)
@@ -66,6 +75,8 @@ class GlobalMemory:
             return []
         wanted = flat if mask is None else flat[positions]
         first, last = int(wanted.min()), int(wanted.max())
+        if self.observer is not None:
+            self.observer.touched(first, last + itemsize, what != "load", positions.size * itemsize)
         allocation = self.find(first)
         if allocation is not None and last + itemsize <= allocation.stop:
             return [self._part(allocation, dtype, positions, wanted)]
@@ -84,6 +95,8 @@ class GlobalMemory:
     def _gather_scattered(self, positions: np.ndarray, wanted: np.ndarray, dtype: Any, what: str) -> list[Any]:
         itemsize = numpy_dtype(dtype).itemsize
         parts = []
+        for address in np.unique(wanted).tolist():
+            self.find(address)
         left: np.ndarray = np.ones(wanted.size, bool)
         for allocation in self.allocations:
             inside = (wanted >= np.uint64(allocation.start)) & (
@@ -153,10 +166,17 @@ class GlobalMemory:
         if allocation is None or desc.address + (last + 1) * kind.itemsize > allocation.stop:
             self.complain(f"{what} at offsets {list(offsets)}: the descriptor reaches past the end of its tensor")
             return None
+        if self.observer is not None:
+            low, high = desc.address + start * kind.itemsize, desc.address + (last + 1) * kind.itemsize
+            self.observer.touched(low, high, what.endswith("store"), desc.nbytes)
         elements = self._elements(allocation, kind, desc.dtype.is_floating())
         first = (desc.address - allocation.start) // kind.itemsize + start
         steps = tuple(stride * elements.itemsize for stride in desc.strides)
-        return np.lib.stride_tricks.as_strided(elements[first:], extents, steps), tuple(inside)
+        # Not as_strided: it loses the types of ml_dtypes.
+        part: np.ndarray = np.ndarray(
+            extents, elements.dtype, elements.view(np.uint8).data, first * elements.itemsize, steps
+        )
+        return part, tuple(inside)
 
     def load_box(self, desc: Descriptor, offsets: tuple[int, ...]) -> np.ndarray:
         """A whole box; what lies outside the tensor is 0, or NaN if the descriptor says so."""
@@ -165,12 +185,13 @@ class GlobalMemory:
         window = self._window(desc, offsets, "descriptor load")
         if window is not None:
             values, inside = window
-            box[inside] = values
+            box[inside] = round_to_tf32(values) if desc.round_tf32 and not self.lift else values
         return box
 
-    def store_box(self, desc: Descriptor, offsets: tuple[int, ...], values: np.ndarray) -> None:
-        """Writes the part of a box that lies inside the tensor."""
+    def store_box(self, desc: Descriptor, offsets: tuple[int, ...], values: np.ndarray, combine: Any = None) -> None:
+        """Writes the part of a box that lies inside the tensor; ``combine`` of what is there and it, if given."""
         window = self._window(desc, offsets, "descriptor store")
         if window is not None:
             target, inside = window
-            target[...] = values.reshape(desc.block)[inside]
+            new = values.reshape(desc.block)[inside]
+            target[...] = new if combine is None else combine(target, new)

@@ -16,12 +16,24 @@ def erf(x: np.ndarray) -> np.ndarray:
 
 
 def round_to_tf32(x: np.ndarray) -> np.ndarray:
-    """fp32 values rounded to tf32 (10 mantissa bits, ties to even); infinities and NaN stay."""
+    """fp32 values rounded to tf32 (10 mantissa bits, ties to even), as TMA does on request; infinities and NaN stay."""
     bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
     rounded = (bits + (((bits >> 13) & 1) + np.uint32(0xFFF))) & np.uint32(0xFFFFE000)
     special = (bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000)
     result: np.ndarray = np.where(special, bits, rounded)
     return result.view(np.float32)
+
+
+def truncate_to_tf32(x: np.ndarray) -> np.ndarray:
+    """fp32 values as the tensor core reads them: the low 13 bits of the mantissa are dropped; NaN stays NaN.
+
+    Compilers hand fp32 operands of a tf32 product to the hardware as they are. That it truncates is what Triton's
+    maintainers found when results differed from a library that rounds first (triton-lang/triton issue 4574); whoever
+    wants rounding writes ``cvt.rna.tf32.f32`` or lets TMA round.
+    """
+    values = np.ascontiguousarray(x, np.float32)
+    result: np.ndarray = np.where(np.isnan(values), values.view(np.uint32), values.view(np.uint32) & 0xFFFFE000)
+    return result.astype(np.uint32).view(np.float32)
 
 
 def dot(a: np.ndarray, b: np.ndarray, acc: np.ndarray | None, dtype: np.dtype, tf32: bool) -> np.ndarray:
@@ -31,7 +43,7 @@ def dot(a: np.ndarray, b: np.ndarray, acc: np.ndarray | None, dtype: np.dtype, t
     """
     wide = np.dtype(np.int32) if dtype.kind == "i" else np.promote_types(dtype, np.float32)
     if tf32 and a.dtype == np.float32 and wide == np.float32:
-        a, b = round_to_tf32(a), round_to_tf32(b)
+        a, b = truncate_to_tf32(a), truncate_to_tf32(b)
     product = np.matmul(a.astype(wide), b.astype(wide))
     if acc is not None:
         product = product + acc.astype(wide, copy=False)

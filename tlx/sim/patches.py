@@ -20,8 +20,9 @@ from triton.runtime import jit
 
 import tlx
 
-from . import constructors, reductions
-from .interpreter import INTERPRETER, SEMANTIC, bound, sim_range, static_range
+from . import constructors, language, reductions
+from .elementwise import map_elementwise
+from .interpreter import INTERPRETER, SEMANTIC, STAND_INS, bound, sim_range, static_range
 from .report import SimulationError
 from .scalars import operators
 from .sites import MARK, here
@@ -69,6 +70,13 @@ def _static_assert(cond: Any, msg: Any = "", _semantic: Any = None) -> None:
         raise SimulationError(f"static_assert failed: {plain(msg)}", here())
 
 
+def _reduce(*args: Any, **kwargs: Any) -> Any:
+    result = reductions.reduce(*args, **kwargs)
+    if SEMANTIC.observer is not None:
+        SEMANTIC.observer.computed("reduce", args, result)
+    return result
+
+
 def _call_jit(self: Any, *args: Any, **kwargs: Any) -> Any:
     return INTERPRETER.call(self, *args, **kwargs)
 
@@ -92,6 +100,7 @@ def _call_constexpr_function(self: Any, *args: Any, _semantic: Any = None, **kwa
 
 
 def _collect() -> list[tuple[Any, str, Any]]:
+    stand_ins = [*language.FUNCTIONS, *language.CLASSES]
     notes = _Notes()
     stock._patch_lang_tensor(tl.tensor, notes)
     for module in (tl, tl.core):
@@ -118,12 +127,14 @@ def _collect() -> list[tuple[Any, str, Any]]:
         (stock, "_get_np_dtype", SEMANTIC.builder.kind),
         (stock, "_validate_np_data_size", lambda data, dtype: True),
     ]
+    changes += [(tlx, name, STAND_INS[id(getattr(tlx, name))]) for name in stand_ins if hasattr(tlx, name)]
     for module in (tl, tl.core):
         changes += [
             (module, "range", sim_range),
             (module, "static_range", static_range),
             (module, "static_assert", _static_assert),
-            (module, "reduce", reductions.reduce),
+            (module, "map_elementwise", map_elementwise),
+            (module, "reduce", _reduce),
             (module, "associative_scan", reductions.scan),
         ]
     return list({(id(obj), name): (obj, name, new) for obj, name, new in changes}.values())  # the last one wins

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .findings import Finding
+from .recording import Recording
 from .sites import Site
 
 
@@ -40,6 +41,8 @@ class Report:
     programs: int
     #: lines whose rounding the lifted run could not remove (casts to integers and fp8, bit casts)
     unlifted: tuple[Site, ...] = field(default=())
+    #: the choices that were made, if ``run`` was told to record them
+    recording: Recording | None = None
 
     @property
     def ok(self) -> bool:

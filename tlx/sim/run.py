@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import inspect
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice, product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import triton.language as tl
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from .cta import Cta, Findings
+from .cluster import Cluster, clusters
+from .collected import Findings
 from .dtypes import triton_dtype
 from .findings import GlobalOutOfBounds
 from .interpreter import INTERPRETER, SEMANTIC, Program
 from .memory import GlobalMemory
+from .observer import Observer
 from .patches import installed
+from .recording import Recorder
 from .report import Report, SimulationError
 from .scheduler import Agent, Halt, Scheduler
-from .schedules import Picker, Schedule, picker
+from .schedules import Picker, Schedule, picker, replay_text
 from .sites import MARK, Site, here
 from .tensors import Allocation, SimTensor, is_tensor, tensor
 from .values import Value, scalar_tensor
@@ -71,9 +75,12 @@ def run(
     order: Callable[[list[tuple[int, int, int]]], list[tuple[int, int, int]]] | None = None,
     lift: bool = False,
     tf32: bool = True,
+    fences: Literal["written", "compiled"] = "written",
     max_steps: int = 10_000_000,
+    record: bool = False,
+    observer: Observer | None = None,
 ) -> Report:
-    """Simulates a launch, one CTA after the other, and reports what is wrong with it.
+    """Simulates a launch, one CTA (or cluster of ``ctas_per_cga``) after the other, and reports what is wrong with it.
 
     Outputs are written to the arguments, as on a GPU. A kernel without tasks simply runs; this is how a plain Triton
     kernel serves as reference.
@@ -85,35 +92,41 @@ def run(
         args: positional arguments: numpy and ml_dtypes arrays, ``tlx.sim.tensor``s, torch CPU tensors, host
             ``TensorDescriptor``s over any of these, numbers, None, tuples.
         kwargs: the rest by name, constexprs and ``num_warps`` among them.
-        schedule: "late" (asynchronous work completes as late as possible), "eager", ``Seeded(n)`` or an integer seed.
+        schedule: "late" (asynchronous work completes as late as possible), "eager", ``Seeded(n)`` or an integer seed,
+            a recording (a ``Recording``, its JSON, or the ``.json`` file that holds it), or a ``Picker`` of your own.
         check: look for races and the like; without it only deadlocks, misuse of barriers and out-of-bounds accesses
             are.
         max_ctas: simulate only so many.
         order: a function that puts the program ids in another order; by default x is innermost.
         lift: compute with float64 wherever the kernel has a float type, rounding nowhere; outputs go to
             ``SimTensor.lifted``. Casts to integers and fp8 and bit casts stay, and are listed in ``Report.unlifted``.
-        tf32: round fp32 operands of dots to tf32 where the kernel allows it, as the GPU does.
+        tf32: cut fp32 operands of dots to tf32 where the kernel allows it, as the GPU does.
+        fences: whether to count only the proxy fences that the kernel has ("written"), or also those that compilers add
+            before TMA and the tensor core read what ordinary stores wrote ("compiled", as Meta's and ours do).
         max_steps: scheduling points after which a CTA is given up as endless.
+        record: keep the choices that the schedule made in ``Report.recording``.
+        observer: told of everything that happens.
 
     Raises:
         SimulationError: the kernel is not valid, or uses something that is not simulated; the user's line is in the
             text.
         TypeError: ``kernel`` is no kernel, or an argument has a type that Triton lacks.
+        ValueError: ``schedule`` is none.
     """
     jit = unwrap_kernel(kernel)
     options = {name: value for name, value in (kwargs or {}).items() if name in _OPTIONS and name not in jit.arg_names}
     named = {name: value for name, value in (kwargs or {}).items() if name not in options}
     bound = inspect.signature(jit.fn).bind(*args, **named)
     bound.apply_defaults()
+    choices = picker(schedule)
+    recorder = Recorder(choices) if record else None
     launch = _Launch(
-        jit, dict(bound.arguments), options, picker(schedule), _replay(schedule), check, lift, tf32, max_steps
-    )
+        jit, dict(bound.arguments), options, recorder or choices, replay_text(schedule), check, lift, tf32, fences,
+        max_steps, observer,
+    )  # fmt: skip
     extents = grid(bound.arguments) if callable(grid) else grid
-    return launch.run(_programs([int(extent) for extent in extents], order, max_ctas))
-
-
-def _replay(schedule: Schedule) -> str:
-    return repr(schedule) if isinstance(schedule, str) else str(schedule)
+    report = launch.run(_programs([int(extent) for extent in extents], order, max_ctas))
+    return report if recorder is None else replace(report, recording=recorder.recording)
 
 
 def _programs(
@@ -142,10 +155,16 @@ class _Launch:
         check: bool,
         lift: bool,
         tf32: bool,
+        fences: str,
         max_steps: int,
+        observer: Observer | None,
     ) -> None:
-        if options.get("num_ctas", 1) != 1 or tuple(options.get("ctas_per_cga") or (1, 1, 1)) != (1, 1, 1):
-            raise SimulationError("clusters are not simulated")
+        if options.get("num_ctas", 1) != 1:
+            raise SimulationError(
+                "num_ctas lets one program run on several CTAs, which is not simulated; see ctas_per_cga"
+            )
+        #: CTAs of a cluster along x, y and z
+        self.cluster: tuple[int, ...] = (*(int(n) for n in options.get("ctas_per_cga") or (1,)), 1, 1)[:3]
         self.jit = jit
         self.arguments = arguments
         self.warps = int(options.get("num_warps", 4))
@@ -153,9 +172,13 @@ class _Launch:
         self.check = check
         self.lift = lift
         self.tf32 = tf32
+        self.fences = fences
         self.max_steps = max_steps
-        self.findings = Findings(replay)
+        self.observer = observer
+        self.findings = Findings(replay, observer)
         self.allocations: dict[int, Allocation] = {}
+        #: clusters not launched yet
+        self.pending: deque[list[tuple[int, int, int]]] = deque()
         self.steps = 0
         self.events = 0
 
@@ -164,37 +187,37 @@ class _Launch:
         extents, programs = grid
         builder = SEMANTIC.builder
         outer = (builder.memory, builder.lift, builder.tf32, builder.unlifted)
+        watched = SEMANTIC.observer
         with installed(), np.errstate(all="ignore"):  # kernels compute with infinities and NaN on purpose
             try:
                 builder.lift, builder.tf32, builder.unlifted = self.lift, self.tf32, set()
                 tensors = {name: self._tensors(value) for name, value in self.arguments.items()}
                 builder.memory = GlobalMemory(self.allocations.values(), self.lift, self._out_of_bounds)
+                builder.memory.observer = SEMANTIC.observer = self.observer
                 INTERPRETER.epoch += 1
                 program = INTERPRETER.program(self.jit)
                 values = {
                     name: value if name in program.constants else self._value(value) for name, value in tensors.items()
                 }
                 builder.set_grid_dim(*extents)
-                for index in programs:
-                    self._run_program(program, values, index)
+                self.pending = deque(clusters(programs, extents, self.cluster))
+                while self.pending:
+                    self._run_cluster(program, values, self.pending.popleft())
                 unlifted = tuple(sorted(builder.unlifted))
             finally:
                 builder.memory, builder.lift, builder.tf32, builder.unlifted = outer
+                SEMANTIC.observer = watched
         found = tuple(self.findings)
         return Report(found, self.findings.schedule, self.steps, self.events, len(programs), unlifted)
 
-    def _run_program(self, program: Program, values: dict[str, Any], index: tuple[int, int, int]) -> None:
-        SEMANTIC.builder.set_grid_idx(*index)
-        self.findings.program = index
-        scheduler = Scheduler(self.picker, self.max_steps)
-        cta = SEMANTIC.cta = Cta(scheduler, self.findings, self.check, self.warps)
-        kernel = Agent("the kernel", self.warps)
+    def _run_cluster(self, program: Program, values: dict[str, Any], indices: list[tuple[int, int, int]]) -> None:
+        scheduler = Scheduler(self.picker, self.max_steps, self.observer, self._enter)
+        if self.observer is not None:
+            self.observer.program(indices[0])
+        SEMANTIC.builder.step = scheduler.step
+        cluster = Cluster(scheduler, self.findings, self.check, self.warps, indices, self._claim, self.fences)
         try:
-            stuck = scheduler.run(kernel, lambda: program.run(**values))
-            if stuck:
-                cta.report_deadlock(stuck)
-            else:
-                cta.report_leftovers(kernel)
+            cluster.run(lambda: program.run(**values))
         except Halt:
             pass
         except SimulationError:
@@ -204,6 +227,18 @@ class _Launch:
         finally:
             self.steps += scheduler.steps
             self.events += scheduler.events
+            if self.observer is not None:
+                self.observer.finished()
+
+    def _enter(self, agent: Agent) -> None:
+        """What follows happens in the agent's CTA."""
+        SEMANTIC.cta = agent.cta
+        SEMANTIC.builder.set_grid_idx(*agent.cta.program)
+        self.findings.program = agent.cta.program
+
+    def _claim(self) -> tuple[int, int, int] | None:
+        """Takes the next cluster out of the grid, for one that is running."""
+        return self.pending.popleft()[0] if self.pending else None
 
     def _out_of_bounds(self, what: str) -> None:
         agent = SEMANTIC.cta.scheduler.current

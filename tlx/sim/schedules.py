@@ -5,13 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
+
+from .recording import Recording, Replay
 
 T = TypeVar("T")
 
 
 class Picker(Protocol):
     """Makes the choices of one simulation."""
+
+    @property
+    def fine(self) -> bool:
+        """Whether a task gives way at every wait too, even one that it need not wait at."""
+        ...
 
     def interrupts(self, in_flight: int) -> bool:
         """Whether a task that could go on gives way at this point."""
@@ -25,6 +33,8 @@ class Picker(Protocol):
 class Late:
     """Asynchronous operations complete only when no task can go on."""
 
+    fine = False
+
     def interrupts(self, in_flight: int) -> bool:
         """Tasks run until they block."""
         return False
@@ -36,6 +46,8 @@ class Late:
 
 class Eager:
     """Asynchronous operations complete as soon as they are issued."""
+
+    fine = False
 
     def interrupts(self, in_flight: int) -> bool:
         """Tasks give way to whatever is in flight."""
@@ -50,6 +62,8 @@ class Eager:
 
 class Random:
     """Every choice is drawn from a seeded generator."""
+
+    fine = False
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -74,21 +88,55 @@ class Seeded:
         return str(self.seed)
 
 
-Schedule = Literal["late", "eager"] | Seeded | int
+#: a string that is not a name is a recording: its JSON, or the file that holds it
+Schedule = Literal["late", "eager"] | Seeded | int | Recording | Path | str | Picker
+
+
+def parse(schedule: Any) -> Schedule:
+    """What a schedule given by a user stands for: text that is not a name becomes the recording it holds.
+
+    Raises:
+        ValueError: it is none of "late", "eager", ``Seeded(n)``, an integer, a ``Recording``, its JSON, a file of it,
+            and a ``Picker``.
+        OSError: the file cannot be read.
+    """
+    if isinstance(schedule, str) and schedule.lstrip().startswith("{"):
+        return Recording.from_json(schedule)
+    if isinstance(schedule, Path) or (isinstance(schedule, str) and schedule.endswith(".json")):
+        return Recording.read(schedule)
+    if isinstance(schedule, str) and schedule.lstrip("-").isdigit():
+        return int(schedule)
+    known = schedule in ("late", "eager") or isinstance(schedule, (Seeded, Recording)) or hasattr(schedule, "pick")
+    if known or (isinstance(schedule, int) and not isinstance(schedule, bool)):
+        return schedule  # type: ignore[no-any-return]
+    raise ValueError(
+        f'schedule must be "late", "eager", Seeded(n), an integer seed or a recording (its JSON or a file of it), '
+        f"not {schedule!r}"
+    )
 
 
 def picker(schedule: Schedule | Any) -> Picker:
     """A fresh picker for ``schedule``.
 
     Raises:
-        ValueError: it is none of "late", "eager", ``Seeded(n)`` and an integer.
+        ValueError, OSError: as ``parse``.
     """
-    if schedule == "late":
+    known = parse(schedule)
+    if known == "late":
         return Late()
-    if schedule == "eager":
+    if known == "eager":
         return Eager()
-    if isinstance(schedule, Seeded):
-        return Random(schedule.seed)
-    if isinstance(schedule, int) and not isinstance(schedule, bool):
-        return Random(schedule)
-    raise ValueError(f'schedule must be "late", "eager", Seeded(n) or an integer seed, not {schedule!r}')
+    if isinstance(known, Recording):
+        return Replay(known)
+    if isinstance(known, (int, Seeded)):
+        return Random(known.seed if isinstance(known, Seeded) else known)
+    assert not isinstance(known, (str, Path))
+    return known
+
+
+def replay_text(schedule: Schedule) -> str:
+    """The schedule as an argument of ``run``, for findings to name."""
+    known = parse(schedule)
+    if isinstance(known, (int, Seeded, Recording)):
+        return str(known)
+    return repr(known) if isinstance(known, str) else f"<{type(known).__name__}>"

@@ -7,11 +7,15 @@ from typing import Any
 from triton.language.semantic import TritonSemantic
 
 from .builder import SimBuilder
+from .observer import Observer
 from .task_ops import TaskOps
 
 
 class SimSemantic(TaskOps, TritonSemantic):  # type: ignore[misc]
     """One per process: builtins are bound to it while a simulation runs."""
+
+    #: told what builtins return
+    observer: Observer | None = None
 
     #: tlx's builtins refuse a semantic layer without this
     is_tlx = True

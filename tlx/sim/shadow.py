@@ -25,6 +25,8 @@ class Proxy(Enum):
     ASYNC = "async"
     #: cp.async: the compiler itself orders these before the tensor core
     COPY = "copy"
+    #: tcgen05 in tensor memory: needs no fence, and what one task issues happens in that order
+    TENSOR = "tensor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Access:
     agent: str
     site: Site
     view: str
-    #: identity of the allocation it went through; storage may be shared by several
+    #: number of the allocation it went through; storage may be shared by several
     buffer: int
 
     def __str__(self) -> str:
@@ -70,13 +72,26 @@ class _History:
 def _overlap(a: Runs, b: Runs) -> bool:
     if a[0][0] >= b[-1][1] or b[0][0] >= a[-1][1]:
         return False
-    if len(a) == 1 and len(b) == 1:
-        return True
-    return any(s < f and e < t for s, t in a for e, f in b)
+    i = j = 0
+    while i < len(a) and j < len(b):
+        if a[i][1] <= b[j][0]:
+            i += 1
+        elif b[j][1] <= a[i][0]:
+            j += 1
+        else:
+            return True
+    return False
 
 
 def _covers(a: Runs, b: Runs) -> bool:
-    return all(any(s <= e and f <= t for s, t in a) for e, f in b)
+    """Whether each range of ``b`` lies inside one of ``a``."""
+    i = 0
+    for start, stop in b:
+        while i < len(a) and a[i][1] < stop:
+            i += 1
+        if i == len(a) or a[i][0] > start:
+            return False
+    return True
 
 
 class Shadow:
@@ -113,6 +128,8 @@ class Shadow:
     @staticmethod
     def _order(old: Access, new: Access, clock: Clock, proxied: Clock) -> Verdict | None:
         if clock.get(old.lane, 0) < old.time:
+            if old.proxy is Proxy.TENSOR and new.proxy is Proxy.TENSOR and old.lane == new.lane:
+                return None
             knows_issue = old.proxy is not Proxy.GENERIC and clock.get(old.issuer_lane, 0) >= old.issuer_time
             return Verdict.UNRETIRED if knows_issue else Verdict.RACE
         unfenced = old.write and old.proxy is Proxy.GENERIC and new.proxy is Proxy.ASYNC

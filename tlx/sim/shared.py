@@ -1,71 +1,20 @@
-"""Shared memory: allocations, their slots, and views into them. Views move no data and know their bytes."""
+"""Buffers, their slots, and views into them. Views move no data and know their bytes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .dtypes import numpy_dtype
-from .shadow import Runs, Shadow
+from .shadow import Runs
 from .sites import Site
 from .slotted import Slotted
+from .storage import LANES, Storage
 
-#: shared memory of one CTA on Hopper, in bytes (227 KiB)
-CAPACITY = 232448
-
-#: memory that nothing valid has been written to: NaN in every float type
-POISON = 0xFF
-
-
-class Storage:
-    """A piece of shared memory; several buffers may use it."""
-
-    __slots__ = ("bytes", "filled", "known_runs", "nbytes", "shadow")
-
-    def __init__(self, nbytes: int) -> None:
-        self.nbytes = nbytes
-        self.bytes: np.ndarray = np.full(nbytes, POISON, np.uint8)
-        #: bytes written at least once
-        self.filled: np.ndarray = np.zeros(nbytes, bool)
-        self.shadow = Shadow()
-        self.known_runs: dict[Any, Runs] = {}
-
-    def runs(self, array: np.ndarray) -> Runs:
-        """The byte ranges of the storage that ``array``, a view of it, touches."""
-        start = array.__array_interface__["data"][0] - self.bytes.__array_interface__["data"][0]
-        key = (start, array.shape, array.strides, array.itemsize)
-        known = self.known_runs.get(key)
-        if known is None:
-            known = self.known_runs[key] = _runs(start, array)
-        return known
-
-    def is_filled(self, runs: Runs) -> bool:
-        """Whether every byte has been written."""
-        filled = self.filled
-        return all(filled[start:stop].all() for start, stop in runs)
-
-    def mark_filled(self, runs: Runs) -> None:
-        """Notes a write."""
-        for start, stop in runs:
-            self.filled[start:stop] = True
-
-    def poison(self, array: np.ndarray) -> None:
-        """Makes a view of it unusable until something valid is written."""
-        for start, stop in self.runs(array):
-            self.bytes[start:stop] = POISON
-
-
-def _runs(start: int, array: np.ndarray) -> Runs:
-    if array.flags.c_contiguous:
-        return ((start, start + array.nbytes),)
-    offsets = np.array([start])
-    for extent, stride in zip(array.shape, array.strides, strict=True):
-        offsets = (offsets[:, None] + np.arange(extent) * stride).ravel()
-    offsets = np.unique(offsets)
-    breaks: np.ndarray = np.flatnonzero(np.diff(offsets) != array.itemsize) + 1
-    return tuple((int(part[0]), int(part[-1]) + array.itemsize) for part in np.split(offsets, breaks))
+if TYPE_CHECKING:
+    from .aliases import AliasSpec
 
 
 @dataclass(slots=True, eq=False)
@@ -76,11 +25,13 @@ class View(Slotted):
     label: str
     array: np.ndarray
     dtype: Any
+    place: Storage
     runs: Runs = field(init=False)
-    slots: dict[int, View] = field(default_factory=dict)
+    #: the same bytes in other CTAs of the cluster, by rank
+    peers: dict[int, View] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.runs = self.buffer.storage.runs(self.array)
+        self.runs = self.place.runs(self.array)
 
     @property
     def shape(self) -> list[int]:
@@ -97,20 +48,40 @@ class View(Slotted):
         """Size in bytes."""
         return int(self.array.nbytes)
 
+    @property
+    def in_tensor_memory(self) -> bool:
+        """Whether it lies in tensor memory."""
+        return self.buffer.space == "tensor"
+
     def derive(self, array: np.ndarray, label: str, dtype: Any = None) -> View:
         """Another view of the same buffer."""
-        return View(self.buffer, label, array, self.dtype if dtype is None else dtype)
+        return View(self.buffer, label, array, self.dtype if dtype is None else dtype, self.place)
 
 
 @dataclass(slots=True, eq=False)
 class Buffer(Slotted):
-    """``num`` tiles of ``shape`` elements of ``dtype``, as ``local_alloc`` returns them."""
+    """``num`` tiles of ``shape`` elements of ``dtype``, as ``local_alloc`` returns them.
 
-    storage: Storage
+    Slot ``i`` begins at ``first + (i // group) * step + (i % group) * tile_bytes``. Without a storage alias the slots
+    lie one behind the other.
+    """
+
     shape: list[int]
     dtype: Any
     num: int
     site: Site
+    #: "shared" or "tensor"
+    space: str = "shared"
+    #: None until the layout of its alias is settled
+    storage: Storage | None = None
+    alias: AliasSpec | None = None
+    first: int = 0
+    group: int = 1
+    step: int = 0
+    #: number of the allocation in its CTA, the same in every CTA of a cluster
+    ordinal: int = -1
+    #: the CTA it belongs to
+    cta: Any = None
     slots: dict[int, View] = field(default_factory=dict)
 
     @property
@@ -119,34 +90,40 @@ class Buffer(Slotted):
         return self.site.target or f"buffer of line {self.site.line}"
 
     @property
+    def in_lanes(self) -> bool:
+        """Whether a tile is rows of lanes; other shapes in tensor memory (scales) just take bytes."""
+        return self.space == "tensor" and len(self.shape) == 2 and self.shape[0] <= LANES
+
+    @property
     def tile_bytes(self) -> int:
-        """Size of one slot in bytes."""
-        return int(np.prod(self.shape)) * int(numpy_dtype(self.dtype).itemsize)
+        """Size of one slot in bytes; in tensor memory the bytes of one lane."""
+        count = self.shape[1] if self.in_lanes else int(np.prod(self.shape))
+        return count * int(numpy_dtype(self.dtype).itemsize)
 
     @property
     def nbytes(self) -> int:
-        """Size of all slots in bytes."""
+        """Size of all slots, in the same measure."""
         return self.tile_bytes * self.num
+
+    @property
+    def place(self) -> Storage:
+        """Where its bytes are."""
+        if self.storage is None:
+            assert self.alias is not None
+            self.alias.settle()
+            assert self.storage is not None
+        return self.storage
+
+    def start(self, index: int) -> int:
+        """First byte of slot ``index``."""
+        within = index % self.group
+        return self.first + index // self.group * (self.step or self.tile_bytes) + within * self.tile_bytes
 
     def slot(self, index: int) -> View:
         """Slot ``index``, which must be in range."""
         view = self.slots.get(index)
         if view is None:
-            size = self.tile_bytes
-            part = self.storage.bytes[index * size : (index + 1) * size]
-            array = part.view(numpy_dtype(self.dtype)).reshape(self.shape)
-            view = self.slots[index] = View(self, f"{self.label}[{index}]", array, self.dtype)
+            place = self.place
+            array = place.tile(self.start(index), self.shape, numpy_dtype(self.dtype))
+            view = self.slots[index] = View(self, f"{self.label}[{index}]", array, self.dtype, place)
         return view
-
-
-class SharedMemory:
-    """What one CTA has allocated."""
-
-    def __init__(self) -> None:
-        self._sizes: dict[object, int] = {}
-
-    def charge(self, position: object, nbytes: int) -> int:
-        """Counts an allocation (the same one in a loop counts once) and returns the bytes in use."""
-        aligned = -(-nbytes // 16) * 16
-        self._sizes[position] = max(aligned, self._sizes.get(position, 0))
-        return sum(self._sizes.values())

@@ -9,12 +9,13 @@ from typing import Any
 
 import triton.language as tl
 
+from .clc_ops import ClcOps
 from .clocks import join
-from .dot_ops import DotOps
 from .findings import CapturedTensor, RegisterBudget
 from .report import SimulationError
 from .scheduler import Agent
 from .sites import Site, here
+from .unwrap import plain
 from .values import scalar_tensor
 
 #: registers of an SM
@@ -51,8 +52,9 @@ class _Task:
 class Region:
     """A ``with tlx.async_tasks()`` block; the rewritten kernel adds its tasks and runs it."""
 
-    def __init__(self, ops: TaskOps) -> None:
+    def __init__(self, ops: TaskOps, spec: Any) -> None:
         self.ops = ops
+        self.spec = plain(spec)
         self.tasks: list[_Task] = []
         self.site = here()
 
@@ -72,6 +74,7 @@ class Region:
         agents = self._agents(parent)
         self._check_registers()
         cta.partitions = len(agents) - 1
+        cta.tasks = [agent for agent, _ in agents]
         cta.in_region = True
         parent.tick()
         for agent, body in agents:
@@ -79,12 +82,18 @@ class Region:
             agent.clock.setdefault(agent.lane, 1)
             cta.scheduler.spawn(agent, body)
         cta.scheduler.step()
-        cta.scheduler.wait(lambda: all(agent.done for agent, _ in agents), "the end of its tasks", self.site)
+        tasks = tuple(agent for agent, _ in agents)
+        on = ("tasks", tasks, None)
+        cta.scheduler.wait(lambda: all(agent.done for agent in tasks), "the end of its tasks", self.site, on)
         for agent, _ in agents:
             join(parent.clock, agent.clock)
             join(parent.proxied, agent.proxied)
         cta.partitions = 0
+        cta.tasks = []
         cta.in_region = False
+        if cta.cluster.size > 1 and not getattr(self.spec, "no_ending_cluster_sync", False):
+            # What the compiler adds: no CTA goes on, or exits, before the tasks of its peers have ended.
+            self.ops.cluster_barrier(self.site)
 
     def _agents(self, parent: Agent) -> list[tuple[Agent, Callable[[], None]]]:
         agents = []
@@ -95,7 +104,9 @@ class Region:
                 name = "the default task" if task.spec.is_default else f"the task of line {task.site.line}"
                 if task.spec.replicate > 1:
                     name += f", replica {replica}"
-                agents.append((Agent(name, task.spec.num_warps or self.ops.cta.warps, replica), task.body))
+                cta = self.ops.cta
+                warps = task.spec.num_warps or cta.warps
+                agents.append((Agent(name + cta.suffix, warps, replica, cta=cta, site=task.site), task.body))
         return agents
 
     def _check_captures(self, task: _Task) -> None:
@@ -115,29 +126,26 @@ class Region:
         if not asked or any(registers is None for _, registers in asked):
             return
         default = next(task for task in self.tasks if task.spec.is_default)
-        own = 32 * self.ops.cta.warps * default.spec.replicate * LEAST_REGISTERS
+        own = 32 * self.ops.cta.warps * default.spec.replicate * (default.spec.registers or LEAST_REGISTERS)
         total = sum(32 * warps * registers for warps, registers in asked) + own
         if total > REGISTERS:
             what = f"the tasks need {total} registers ({own} of them for the default task), an SM has {REGISTERS}"
-            self.ops.cta.found(RegisterBudget, what, site=self.site)
+            greedy = max(self.tasks, key=lambda task: (task.spec.num_warps or 0) * (task.spec.registers or 0))
+            self.ops.cta.found(RegisterBudget, what, site=self.site, other=greedy.site)
 
 
-class TaskOps(DotOps):
+class TaskOps(ClcOps):
     """Part of the semantic layer."""
 
     def open_region(self, spec: Any) -> Region:
         """Called where ``with tlx.async_tasks()`` stood."""
-        return Region(self)
+        return Region(self, spec)
 
     def replica_id(self, generator: Any = None) -> int:
         """Index of the replica that is running."""
         if not self.cta.in_region:
             raise SimulationError("async_task_replica_id is only known inside a task", here())
         return self.cta.agent.replica
-
-    def cluster_rank(self) -> Any:
-        """0: clusters are not simulated."""
-        return scalar_tensor(0, tl.int32)
 
     def special_register(self, name: str, dtype: Any) -> Any:
         """Thread 0 stands for its task; clocks count scheduling steps."""

@@ -22,6 +22,15 @@ _ALIGNMENT = 256
 _GAP = 1 << 20
 
 
+#: start address → allocation, of all there are
+_live: weakref.WeakValueDictionary[int, Allocation] = weakref.WeakValueDictionary()
+
+
+def allocation_at(address: int) -> Allocation | None:
+    """The allocation that contains ``address``, of a launch or not: pointers may also come out of memory."""
+    return next((a for a in list(_live.values()) if a.start <= address < a.stop), None)
+
+
 class Allocation:
     """An underlying array, or the part of it from byte ``first`` to ``last``, and its address range."""
 
@@ -38,6 +47,7 @@ class Allocation:
         self.start = Allocation._next + first % _ALIGNMENT
         self.stop = self.start + self.bytes.size
         Allocation._next = -(-(self.stop + _GAP) // _ALIGNMENT) * _ALIGNMENT
+        _live[self.start] = self
         #: numpy dtype → float64 values of the same elements, after a lifted run
         self.lifted: dict[np.dtype, np.ndarray] = {}
 

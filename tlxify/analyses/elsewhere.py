@@ -25,7 +25,7 @@ class Elsewhere:
 
     def function(self, helper: Helper) -> ast.FunctionDef:
         """The helper's syntax tree with spans of its own; the same one for each call."""
-        if helper.module is self._home:
+        if helper.module.source.path == self._home.source.path:
             return helper.node
         if id(helper.node) not in self._copies:
             source = helper.module.source

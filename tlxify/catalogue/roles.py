@@ -121,9 +121,7 @@ RULES = (
         title="accumulator that the tensor cores do not keep",
         fact="`{name}` is not accumulated in fp32[: {why}].",
         remedy="Leave `out_dtype` away and convert the result behind the loop.",
-        why=(
-            "The wgmma of 16-bit operands that a converted kernel issues adds up in fp32; another sum is another result."
-        ),
+        why="The wgmma that a converted kernel issues for 16-bit operands adds up in fp32; any other sum differs.",
         example="""
             acc = tl.dot(a, b, acc, out_dtype=tl.float16)
         """,

@@ -1,7 +1,8 @@
 """What binds each global name of a module, with the arms of conditions that can be settled by reading.
 
 Settled are literal tests, `TYPE_CHECKING`, and comparisons of `os.environ.get(…)` or `os.getenv(…)` with a literal: the
-variable counts as unset. Of `try: import …` with `except ImportError`, the `try` holds if it imports what is there.
+variable counts as unset. So are questions whether `triton.language` has a name, where every supported release answers
+alike. Of `try: import …` with `except ImportError`, the `try` holds if it imports what is there.
 Everything else leaves both arms possible.
 """
 
@@ -11,10 +12,21 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from ..model import Names
+from .names import collect_names
+
 _FAILED_IMPORTS = frozenset(("ImportError", "ModuleNotFoundError"))
 _MISSING = object()
 #: Packages whose names are known; their files are never read.
 EXTERNAL = ("triton", "tlx")
+#: Names that programs ask `triton.language` for, and whether it has them: the same in every supported release.
+IN_LANGUAGE = {
+    "make_tensor_descriptor": True,
+    "gather": True,
+    "dot_scaled": True,
+    "_experimental_make_tensor_descriptor": False,
+    "_experimental_descriptor_load": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +59,10 @@ Importable = Callable[[ast.Import | ast.ImportFrom], bool]
 def bindings(tree: ast.Module, importable: Importable) -> Iterator[Binding]:
     """The bindings of global names in source order. An arm that does not hold binds only what nothing else does."""
     others: list[ast.stmt] = []
-    held = list(_reached(tree.body, importable, others, True))
+    known = collect_names(tree)
+    held = list(_reached(tree.body, importable, known, others, True))
     # Arms inside of these are added to the list while it is walked.
-    left_out = [statement for statement, _ in _reached(others, importable, others, False)]
+    left_out = [statement for statement, _ in _reached(others, importable, known, others, False)]
     elsewhere = {name for statement in left_out for name, what in _bound(statement) if _means_something(what)}
     names = set()
     for statement, certain in held:
@@ -63,7 +76,7 @@ def bindings(tree: ast.Module, importable: Importable) -> Iterator[Binding]:
 
 
 def _reached(
-    body: Iterable[ast.stmt], importable: Importable, others: list[ast.stmt], certain: bool
+    body: Iterable[ast.stmt], importable: Importable, names: Names, others: list[ast.stmt], certain: bool
 ) -> Iterator[tuple[ast.stmt, bool]]:
     """The simple statements and definitions that run at import, each with whether it surely does.
 
@@ -72,31 +85,33 @@ def _reached(
     for statement in body:
         match statement:
             case ast.If(test=test, body=first, orelse=second):
-                if (known := settled(test)) is not None:
-                    yield from _reached(first if known else second, importable, others, certain)
+                if (known := settled(test, names)) is not None:
+                    yield from _reached(first if known else second, importable, names, others, certain)
                 elif (known := unset(test)) is not None:
                     others += second if known else first
-                    yield from _reached(first if known else second, importable, others, certain)
+                    yield from _reached(first if known else second, importable, names, others, certain)
                 else:
-                    yield from _reached([*first, *second], importable, others, False)
+                    yield from _reached([*first, *second], importable, names, others, False)
             case ast.Try(body=first, handlers=handlers, orelse=second, finalbody=last):
                 caught = [inner for handler in handlers for inner in handler.body]
                 if _guards_imports(statement) and _imports_all(first, importable):
                     # Without Triton no kernel runs at all: what stands in for it is no other meaning.
                     others += [] if _imports_all(first, of_triton) else caught
-                    yield from _reached([*first, *second], importable, others, certain)
+                    yield from _reached([*first, *second], importable, names, others, certain)
                 else:
-                    yield from _reached([*first, *caught, *second], importable, others, certain and not handlers)
-                yield from _reached(last, importable, others, certain)
+                    yield from _reached([*first, *caught, *second], importable, names, others, certain and not handlers)
+                yield from _reached(last, importable, names, others, certain)
             case ast.With(body=inner):
-                yield from _reached(inner, importable, others, False)
+                yield from _reached(inner, importable, names, others, False)
             case _:
                 yield statement, certain
 
 
-def settled(test: ast.expr) -> bool | None:
+def settled(test: ast.expr, names: Names) -> bool | None:
     """The truth of a test that is the same in every run."""
     match test:
+        case ast.Call(func=ast.Name(id="hasattr"), args=[module, ast.Constant(value=str() as name)], keywords=[]):
+            return IN_LANGUAGE.get(name) if names.canonical(module) == "triton.language" else None
         case ast.Constant(value=value):
             return bool(value)
         case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):

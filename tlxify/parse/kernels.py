@@ -64,7 +64,7 @@ def build_kernel(module: Module, node: ast.FunctionDef) -> Kernel:
     defaults: list[ast.expr | None] = [None] * (len(plain) - len(arguments.defaults))
     defaults += [*arguments.defaults, *arguments.kw_defaults]
     params = tuple(
-        Param(arg.arg, Span.of(arg), _is_constexpr(arg, module), ast.unparse(default) if default else None)
+        Param(arg.arg, Span.of(arg), is_constexpr(arg, module), ast.unparse(default) if default else None)
         for arg, default in zip(positional, defaults, strict=True)
     )
     return Kernel(
@@ -83,7 +83,8 @@ def build_kernel(module: Module, node: ast.FunctionDef) -> Kernel:
     )
 
 
-def _is_constexpr(arg: ast.arg, module: Module) -> bool:
+def is_constexpr(arg: ast.arg, module: Module) -> bool:
+    """Whether a parameter is annotated as `tl.constexpr`."""
     match arg.annotation:
         case None:
             return False

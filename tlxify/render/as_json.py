@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..diagnostics import Diagnostic
-from ..outcome import FileConversion, KernelOutcome
+from ..outcome import FileConversion, KernelOutcome, RoleLine
 from ..source import SourceFile
 from ..verdict import Verdict
 from .dump import dump
@@ -26,6 +26,9 @@ def diagnostic_data(diagnostic: Diagnostic, source: SourceFile) -> dict[str, obj
         "facts": dict(diagnostic.facts),
     }
     if diagnostic.span is not None:
+        if diagnostic.file is not None:
+            source = diagnostic.file
+            data["file"] = source.path
         prefix = source.line(diagnostic.span.line).encode()[: diagnostic.span.column]
         data |= {"line": diagnostic.span.line, "column": len(prefix.decode(errors="replace")) + 1}
     return data
@@ -53,6 +56,12 @@ def verdict_data(verdict: Verdict) -> dict[str, object]:
     }
 
 
+def role_data(line: RoleLine) -> dict[str, object]:
+    """One line of a role map; `file` where the line is a helper's in another file."""
+    data: dict[str, object] = {"line": line.line, "roles": sorted(line.roles), "why": line.why}
+    return data if line.file is None else data | {"file": line.file}
+
+
 def kernel_data(kernel: KernelOutcome, source: SourceFile, verdict: Verdict | None) -> dict[str, object]:
     """One kernel."""
     return {
@@ -61,7 +70,7 @@ def kernel_data(kernel: KernelOutcome, source: SourceFile, verdict: Verdict | No
         "verdict": kernel.verdict_word,
         "codes": sorted({diagnostic.code for diagnostic in kernel.diagnostics}),
         "diagnostics": [diagnostic_data(diagnostic, source) for diagnostic in kernel.diagnostics],
-        "roles": [{"line": line.line, "roles": sorted(line.roles), "why": line.why} for line in kernel.roles],
+        "roles": [role_data(line) for line in kernel.roles],
         "plan": None if kernel.plan is None else dump(kernel.plan),
         "verification": None if verdict is None else verdict_data(verdict),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePath
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -36,6 +37,10 @@ def style(roles: Iterable[str]) -> str:
     return ROLES[known[0]][0] if known else "dim"
 
 
+def _number(line: RoleLine) -> str:
+    return str(line.line) if line.file is None else f"{PurePath(line.file).name}:{line.line}"
+
+
 def role_map(lines: Iterable[RoleLine]) -> RenderableType:
     """The role map with its legend below."""
     table = Table.grid(padding=(0, 1))
@@ -47,7 +52,7 @@ def role_map(lines: Iterable[RoleLine]) -> RenderableType:
     for line in lines:
         look = style(line.roles)
         table.add_row(
-            str(line.line), Text(label(line.roles), style=look), Text(line.text or " ", style=look), Text(line.why)
+            _number(line), Text(label(line.roles), style=look), Text(line.text or " ", style=look), Text(line.why)
         )
     used = {role for line in lines for role in line.roles}
     legend = Table.grid(padding=(0, 1))

@@ -21,6 +21,7 @@ from ..plan import Plan
 from ..slice import Slice
 from ..source import LINE
 from . import guard
+from .borrowed import borrowed
 from .kernel import converted_kernel
 from .lines import formatted
 
@@ -54,7 +55,10 @@ class Piece:
 
     kernel: Kernel
     plan: Plan
+    #: What the specialized kernel reads.
     slice: Slice
+    #: The source kernel and what it reads: helpers that the other has written out as well.
+    source: Slice
     fingerprint: str
     #: The kernel, guard, boxes and specialize functions.
     functions: tuple[str, ...]
@@ -79,17 +83,27 @@ class Piece:
         )
 
 
-def piece(kernel: Kernel, plan: Plan, cut: Slice, fingerprint: str, width: int) -> Piece:
+def piece(kernel: Kernel, plan: Plan, cut: Slice, source: Slice, fingerprint: str, width: int) -> Piece:
     """The texts of one conversion, in lines of at most `width` characters where that is possible."""
     text = converted_kernel(kernel, plan, cut.tl)
     functions = (text, *guard.launch_side(plan, fingerprint))
-    return Piece(kernel, plan, cut, fingerprint, tuple(formatted(function, width) for function in functions))
+    return Piece(kernel, plan, cut, source, fingerprint, tuple(formatted(function, width) for function in functions))
 
 
 def standalone(one: Piece, sidecar_text: str) -> str:
     """A module of its own for verification: the sidecar, line for line, then the source kernel and the bound name."""
-    name = one.plan.kernel
-    return _joined([sidecar_text, "import triton", one.slice.kernel, f"{name} = {one.specialize}({name})"])
+    name, source, there = one.plan.kernel, one.source, one.slice
+    return _joined(
+        [
+            sidecar_text,
+            "\n".join(["import triton", *(line for line in source.imports if line not in there.imports)]),
+            "\n".join(text for text in source.constants if text not in there.constants),
+            *(text for text in source.helpers if text not in there.helpers),
+            "\n".join(text for text in source.bindings if text not in there.bindings),
+            source.kernel,
+            f"{name} = {one.specialize}({name})",
+        ]
+    )
 
 
 def sidecar(source_name: str, pieces: Sequence[Piece], licence: str) -> str:
@@ -133,7 +147,8 @@ def patched(module: Module, pieces: Sequence[Piece], sidecar_name: str, *, packa
     for one in pieces:
         name = one.plan.kernel
         bind = f"{name} = _specialized.{one.specialize}({name}) if _specialized else {name}  {MARK}"
-        edits.setdefault(one.kernel.span.end_line, []).append(_beside(one.kernel, bind))
+        original = one.kernel.original
+        edits.setdefault(original.span.end_line, []).append(_beside(original, bind))
     return _with_lines(module.source.text, edits)
 
 
@@ -148,7 +163,8 @@ def self_contained(module: Module, pieces: Sequence[Piece], width: int) -> str:
     ]
     edits = {_import_line(module): imports}
     for one in pieces:
-        body = "\n\n".join([*one.functions, f"{one.plan.kernel} = {one.specialize}({one.plan.kernel})"])
+        names = ["\n".join(lines)] if (lines := borrowed(one.kernel)) else []
+        body = "\n\n".join([*names, *one.functions, f"{one.plan.kernel} = {one.specialize}({one.plan.kernel})"])
         indented = "\n".join(f"    {line}" if line.strip() else "" for line in body.split("\n"))
         test = 'if hasattr(tlx, "specialized"):  # another package called tlx has no such name'
         block = [
@@ -160,7 +176,8 @@ def self_contained(module: Module, pieces: Sequence[Piece], width: int) -> str:
             *formatted(f"{test}\n\n{indented}\n", width).split("\n"),
             f"{MARK}: end {one.plan.kernel}",
         ]
-        edits.setdefault(one.kernel.span.end_line, []).extend(_beside(one.kernel, line) for line in block)
+        original = one.kernel.original
+        edits.setdefault(original.span.end_line, []).extend(_beside(original, line) for line in block)
     return _with_lines(module.source.text, edits)
 
 

@@ -65,6 +65,9 @@ def _use(plan: Plan, ring: Ring, site: Site, dots: dict[Span, DotStep], result: 
         if fill.in_place:
             result.replaced.setdefault(fill.statement, []).extend([*waits, f"{fill.name} = {tile}"])
             continue
+        if fill.whole:
+            result.replaced.setdefault(fill.statement, []).extend([*waits, f"{fill.name} = tlx.local_load({tile})"])
+            continue
         result.expressions[fill.load] = f"tlx.local_load({tile})"
         result.before.setdefault(fill.statement, []).extend(waits)
 

@@ -72,13 +72,14 @@ def _guard(plan: Plan) -> str:
 
 def _boxes(plan: Plan) -> str:
     sides = dict.fromkeys(name for _, b in plan.buffers() for side in b.tile for name in _identifiers(side))
-    asked = dict.fromkeys(name for text, _ in plan.guard.claims for name in _identifiers(text))
+    asked = dict.fromkeys(name for claim in plan.guard.claims for name in _identifiers(claim))
     parameters = [*{**sides, **asked}, *(["CONSUMERS"] if plan.split else []), "**_"]
     lines = [_definition(names(plan)[1], parameters)]
     lines.append('    """One slot\'s TMA box per descriptor, in elements, axes in the order of the guard\'s views."""')
     if plan.guard.claims:
+        # The guard knows what the call says; tuners and heuristics have their say later, config by config.
         lines.append("    # What the converted kernel relies on: any other config is left to the original.")
-    lines += [f'    tlx.require({text}, "claim", "{why}")' for text, why in plan.guard.claims]
+    lines += [f'    tlx.require({claim}, "claim", {_quoted(f"not so: {claim}")})' for claim in plan.guard.claims]
     entries = []
     ranks = {fill.buffer: len(fill.coordinates) for _, _, fill in plan.fills()}
     for ring, buffer in plan.buffers():
@@ -141,7 +142,8 @@ def _parameters(plan: Plan) -> list[str]:
     )
     shapes = [*(v.shape for v in guard.views), *(s.shape for s in guard.stored)]
     strides = [*(v.strides for v in guard.views), *(s.strides for s in guard.stored)]
-    words = {word for texts in (*shapes, *strides) for text in texts if text for word in _identifiers(text)}
+    texts = [text for texts in (*shapes, *strides) for text in texts if text]
+    words = {word for text in texts for word in _identifiers(text)}
     return [name for name in plan.parameters if name in words or name in pointers]
 
 

@@ -21,6 +21,7 @@ from .naming import Names
 from .sites import Place, places, shared
 from .slicing import Reads, keep
 from .tree import Tree
+from .writing import claims
 
 #: Parameters of the converted kernel that the launcher passes by these very names.
 _PASSED = "STAGES CONSUMERS CONSUMER_WARPS CONSUMER_REGISTERS".split()
@@ -61,7 +62,8 @@ def plan(
     tasks = _tasks(around, made, dots, introduced)
     filling = frozenset(fill.statement for ring in made for site in ring.sites for fill in site.fills)
     order.not_read_back(facts, tasks[0].keeps - filling)
-    order.same_way(facts, tasks[0].keeps, filling)
+    tiles = frozenset(load.target for load in facts.loads if load.id in feeds.feeds and load.target)
+    order.same_way(facts, tasks[0].keeps, filling, tiles)
     order.views_by_name(facts, tasks[1].keeps, made, dots)
     if around.persistence and order.rebound(facts, parameters, [task.keeps for task in tasks]):
         return plan(facts, parameters, taken, target, persistent=False, profitable=profitable)
@@ -79,7 +81,7 @@ def plan(
         edges=tuple(edge for ring in made for edge in _edges(ring)),
         split=around.split,
         persistence=around.persistence,
-        guard=launch_guard(facts, target, made, dots, tasks[0].keeps),
+        guard=launch_guard(facts, target, made, dots, tasks[0].keeps, _claims(facts, feeds)),
         program_ids=_calls(around.persistence, facts.program_ids),
         num_programs=_calls(around.persistence, facts.num_programs),
         reversible=tuple(comparison.span for comparison in facts.comparisons if comparison.integers),
@@ -146,8 +148,8 @@ def _views(facts: Facts, parameters: tuple[str, ...], made: tuple[Ring, ...]) ->
         if not fill.in_place:
             continue
         own = {other.statement for other in fills if other.in_place and other.name == fill.name}
-        binders = {s.span for s in every(facts.statements) if fill.name in s.binds}
-        plain = fill.name is not None and fill.name not in parameters and binders <= own
+        binders = [s.span for s in every(facts.statements) if fill.name in s.binds]
+        plain = fill.name not in parameters and all(any(one.contains(span) for one in own) for span in binders)
         result[fill.load] = fill.name if plain and fill.name else f"{fill.buffer.removesuffix('_ring')}_tile"
     return result
 
@@ -201,6 +203,8 @@ def _consumer_roots(facts: Facts, made: tuple[Ring, ...], dots: tuple[DotStep, .
     for _, fill in _all_fills(made):
         load: Load = loads[fill.load]
         binds = next(s.binds for s in every(facts.statements) if s.span == fill.statement)
+        if load.parts and fill.name:
+            binds = frozenset({fill.name})
         if fill.in_place:
             roots[fill.statement] = Reads(frozenset(), frozenset({fill.name}) if fill.name else frozenset())
             continue
@@ -229,6 +233,16 @@ def _calls(
     if persistence is None:
         return ()
     return tuple((span, axis) for span, axis, _ in calls if axis is not None)
+
+
+def _claims(facts: Facts, feeds: Feeding) -> tuple[str, ...]:
+    """What the launch must confirm: what arms of the source that mask less rely on, and the values assumed here."""
+    assumed = [f"{name} == {value!r}" if type(value) is not bool else name for name, value in facts.assumed]
+    assumed = [
+        f"not {name}" if value is False else text for text, (name, value) in zip(assumed, facts.assumed, strict=True)
+    ]
+    found = [text for feed in feeds.feeds.values() for text in claims(facts, feed.access) or ()]
+    return tuple(dict.fromkeys([*assumed, *found]))
 
 
 def _products(facts: Facts) -> tuple[tuple[str, str], ...]:

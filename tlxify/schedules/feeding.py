@@ -53,6 +53,7 @@ def feeding(facts: Facts, tree: Tree, reasons: dict[int, Diagnostic] | None = No
                     found[number] = (side, *_strided(facts, facts.loads[number], side))
                 except Decline as refusal:
                     refused[number] = refusal.diagnostic
+    _whole_branches(facts, found, refused)
     in_place = {number for number in found if _alone(facts, number)}
     dots = [dot for dot in facts.dots if _reads_slots(facts, dot)]
     while True:
@@ -72,7 +73,32 @@ def _candidates(facts: Facts, side: DotOperand) -> Iterable[int]:
     """Loads of tiles that reach an operand other than through another dot."""
     if side.load is not None:
         return [side.load]
-    return () if side.after_dot else [n for n in sorted(side.loads) if facts.loads[n].axes]
+    parts = {part for load in facts.armed for part in load.parts}
+    return () if side.after_dot else [n for n in sorted(side.loads - parts) if facts.loads[n].axes]
+
+
+def _whole_branches(
+    facts: Facts, found: dict[int, tuple[DotOperand, Access, bool]], refused: dict[int, Diagnostic]
+) -> None:
+    """Takes back loads that stand for arms whose branch does something else as well: it is replaced whole."""
+    while True:
+        for number in found:
+            load = facts.loads[number]
+            if not load.parts:
+                continue
+            same = [n for n in found if facts.loads[n].statement == load.statement]
+            covered = {facts.loads[part].statement for n in same for part in facts.loads[n].parts}
+            branch = next(s for s in every(facts.statements) if s.span == load.statement)
+            other = next((s for s in every((*branch.body, *branch.orelse)) if s.span not in covered), None)
+            alone = branch.kind == "branch" and load.target is not None
+            if (alone and other is not None) or (not alone and branch.binds != {load.target}):
+                name = next((text for span, text in facts.conditions if span == branch.span), "a condition")
+                why = "its arms do more than load one tile"
+                refused[number] = Diagnostic.of("TLX304", load.span, condition=name, why=why)
+                del found[number]
+                break
+        else:
+            return
 
 
 def _strided(facts: Facts, load: Load, side: DotOperand) -> tuple[Access, bool]:
@@ -88,7 +114,7 @@ def _alone(facts: Facts, number: int) -> bool:
     sides = [side for dot in facts.dots for side in (dot.a, dot.b) if number in side.loads]
     # A role puts statements of its own in the place of this one: nothing else may be bound there.
     bound = next(s.binds for s in every(facts.statements) if s.span == load.statement)
-    if bound != {load.target} and load.statement not in {dot.statement for dot in facts.dots}:
+    if not load.parts and bound != {load.target} and load.statement not in {dot.statement for dot in facts.dots}:
         return False
     return load.other_use is None and all(side.load == number for side in sides if not side.after_dot or side.load)
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from ..diagnostics import Decline
 from ..facts import Facts
 from ..plan import DotStep, LaunchGuard, Ring, Stored
 from ..source import Span
 from ..targets import Target
-from .writing import claims, write_for_guard
+from .writing import write_for_guard
 
 
 def launch_guard(
-    facts: Facts, target: Target, rings: tuple[Ring, ...], dots: tuple[DotStep, ...], producer: frozenset[Span]
+    facts: Facts,
+    target: Target,
+    rings: tuple[Ring, ...],
+    dots: tuple[DotStep, ...],
+    producer: frozenset[Span],
+    claims: tuple[str, ...] = (),
 ) -> LaunchGuard:
     """The views of all operands, the operands of one dtype, and the memory that must not overlap what is read ahead.
 
-    `producer` are the statements that the producer keeps: it reads their scalars itself.
+    `producer` are the statements that the producer keeps: it reads their scalars itself. `claims` are conditions
+    over parameters that the plan relies on.
 
     Raises Decline TLX2xx for a store to memory that no parameter names.
     """
@@ -29,19 +33,7 @@ def launch_guard(
     fed = {fill.load for ring in rings for site in ring.sites for fill in site.fills}
     read = [load.pointer for load in facts.loads if load.statement in producer and load.span not in fed]
     scalars = tuple(dict.fromkeys(name for name in read if name is not None))
-    groups_of_one_dtype = tuple(dict.fromkeys(groups))
-    return LaunchGuard(views, groups_of_one_dtype, target.dot_dtypes, _stored(facts), scalars, _claims(facts, fed))
-
-
-def _claims(facts: Facts, fed: Collection[Span]) -> tuple[tuple[str, str], ...]:
-    """What was assumed of parameters, and what arms that mask nothing rely on."""
-    found: dict[str, str] = {}
-    for name, value in facts.assumed:
-        found[name if value else f"not {name}"] = f"converted for launches {'with' if value else 'without'} {name}"
-    for access in filter(None, map(facts.access, sorted(fed))):
-        for text in claims(facts, access) or ():
-            found[text] = f"an arm of {facts.kernel} does not mask {access.pointer}"
-    return tuple(found.items())
+    return LaunchGuard(views, tuple(dict.fromkeys(groups)), target.dot_dtypes, _stored(facts), scalars, claims)
 
 
 def _stored(facts: Facts) -> tuple[Stored, ...]:

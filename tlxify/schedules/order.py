@@ -36,14 +36,15 @@ def not_read_back(facts: Facts, producer: frozenset[Span]) -> None:
             raise Decline("TLX104", load.span, what="a bound or condition read through a pointer that is no parameter")
 
 
-def same_way(facts: Facts, producer: frozenset[Span], filling: frozenset[Span]) -> None:
+def same_way(facts: Facts, producer: frozenset[Span], filling: frozenset[Span], tiles: frozenset[str]) -> None:
     """Every condition around the rings is one value for the whole program, and known before the dots.
 
     Each role asks it for itself; they take the same number of trips only if all get the same answer. `filling` are the
-    statements in whose place the producer fills slots. Raises Decline TLX104, TLX304, TLX306.
+    statements in whose place the producer fills slots, `tiles` the names they load tiles into.
+
+    Raises Decline TLX104, TLX304, TLX306.
     """
     dots = {dot.statement for dot in facts.dots}
-    tiles = frozenset[str]().union(*(s.binds for s in every(facts.statements) if s.span in filling))
     for statement in every(facts.statements):
         if statement.span not in producer or statement.span in filling:
             continue

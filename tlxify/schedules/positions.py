@@ -38,7 +38,7 @@ def no_block_pointers(facts: Facts, fed: Collection[int]) -> None:
 
 
 def end_inside(facts: Facts, access: Access, load: Load) -> None:
-    """Raises Decline TLX204, TLX211 for a tile that is masked by more than the launch tells."""
+    """Raises Decline TLX204, TLX211 for a tile that is masked by more, or less, than a launch can confirm."""
     if access.partial:
         raise Decline("TLX204", load.span, name=access.pointer, why="it asks for more than its bounds")
     for dimension in access.dimensions:
@@ -46,7 +46,7 @@ def end_inside(facts: Facts, access: Access, load: Load) -> None:
             test = dimension.waived[0][-1]
             why = f"it bounds nothing where `{test.value}` {'holds' if test.holds else 'does not hold'}"
             raise Decline("TLX204", load.span, name=access.pointer, why=why)
-        if dimension.limit is not None and not (dimension.harmless and dimension.extent is not None):
+        if dimension.limit is not None and not dimension.harmless:
             raise Decline("TLX211", load.span, name=access.pointer, why=f"it is `{dimension.limit}`")
 
 

@@ -58,7 +58,7 @@ def strided(facts: Facts, load: Load, side: DotOperand) -> Access:
         raise Decline("TLX104", load.span, what="a dot whose result decides what is loaded")
     if load.pointer in {store.pointer for store in facts.stores}:
         raise Decline("TLX104", load.span, what=f"what it stores through `{load.pointer}` as input of its dots")
-    if not any(s.span == load.statement and s.kind == "simple" for s in every(facts.statements)):
+    if not load.parts and not any(s.span == load.statement and s.kind == "simple" for s in every(facts.statements)):
         raise Decline("TLX104", load.span, what="an operand loaded in the head of a loop or a condition")
     return access
 

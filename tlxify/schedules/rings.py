@@ -60,7 +60,16 @@ def _site(
     for number, buffer in zip(place.loads, buffers, strict=True):
         load, feed = frame.facts.loads[number], feeding.feeds[number]
         where = placed[number]
-        fill = Fill(buffer.name, load.span, load.statement, where.coordinates, where.reads, load.target, feed.in_place)
+        fill = Fill(
+            buffer.name,
+            load.span,
+            load.statement,
+            where.coordinates,
+            where.reads,
+            load.target,
+            feed.in_place,
+            whole=bool(load.parts),
+        )
         fills.append(fill)
     fills.sort(key=lambda fill: tree.begin(fill.statement))
     return Site(tuple(fills), place.release)

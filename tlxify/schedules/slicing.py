@@ -32,6 +32,9 @@ class _Slice:
         return live
 
     def one(self, statement: StatementFact, live: frozenset[str]) -> frozenset[str]:
+        if (root := self.roots.get(statement.span)) is not None:  # replaced whole, whatever it holds
+            self.kept.add(statement.span)
+            return (live - root.binds) | root.reads
         match statement.kind:
             case "simple":
                 return self._simple(statement, live)
@@ -45,10 +48,6 @@ class _Slice:
                 return self._loop(statement, live)
 
     def _simple(self, statement: StatementFact, live: frozenset[str]) -> frozenset[str]:
-        root = self.roots.get(statement.span)
-        if root is not None:
-            self.kept.add(statement.span)
-            return (live - root.binds) | root.reads
         if statement.binds & live:
             self.kept.add(statement.span)
             return (live - statement.binds) | statement.reads

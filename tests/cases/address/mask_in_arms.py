@@ -115,7 +115,7 @@ def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
 def _kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, EVEN_K, K, CONSUMERS, **_):
     """One slot's TMA box per descriptor, in elements, axes in the order of the guard's views."""
     # What the converted kernel relies on: any other config is left to the original.
-    tlx.require(not EVEN_K or K % BLOCK_K == 0, "claim", "an arm of kernel does not mask b_ptr")
+    tlx.require(not EVEN_K or K % BLOCK_K == 0, "claim", "not so: not EVEN_K or K % BLOCK_K == 0")
     return {"a_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "b_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 

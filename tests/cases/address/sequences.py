@@ -117,7 +117,7 @@ def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, **_):
 def _kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, RAGGED, CONSUMERS, **_):
     """One slot's TMA box per descriptor, in elements, axes in the order of the guard's views."""
     # What the converted kernel relies on: any other config is left to the original.
-    tlx.require(not RAGGED, "claim", "converted for launches without RAGGED")
+    tlx.require(not RAGGED, "claim", "not so: not RAGGED")
     return {
         "a_desc": tlx.Box((1, BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS),
         "b_desc": tlx.Box((BLOCK_K, BLOCK_N)),

@@ -110,7 +110,7 @@ def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
 def _kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, MULTIPLY, CONSUMERS, **_):
     """One slot's TMA box per descriptor, in elements, axes in the order of the guard's views."""
     # What the converted kernel relies on: any other config is left to the original.
-    tlx.require(MULTIPLY, "claim", "converted for launches with MULTIPLY")
+    tlx.require(MULTIPLY, "claim", "not so: MULTIPLY")
     return {"a_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "b_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 

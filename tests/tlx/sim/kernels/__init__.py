@@ -1,0 +1,1 @@
+"""Kernels that the simulator's tests run as they are and broken."""
