@@ -224,7 +224,9 @@ def _consumer_roots(facts: Facts, made: tuple[Ring, ...], dots: tuple[DotStep, .
 def _effects(facts: Facts) -> frozenset[Span]:
     stores = {store.statement for store in facts.stores}
     checks = {statement.span for statement in facts.statements if statement.text_kind in _CHECKS}
-    return frozenset(stores | checks)
+    effects = [span for span, _ in facts.effects]
+    simple = [s.span for s in every(facts.statements) if s.kind == "simple"]
+    return frozenset(stores | checks | {span for span in simple if any(span.contains(effect) for effect in effects)})
 
 
 def _calls(
