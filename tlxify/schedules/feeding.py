@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, Sum, every
+from ..source import Span
 from . import positions, requirements
 from .tree import Tree
 
@@ -87,9 +88,10 @@ def _whole_branches(
             if not load.parts:
                 continue
             same = [n for n in found if facts.loads[n].statement == load.statement]
-            covered = {facts.loads[part].statement for n in same for part in facts.loads[n].parts}
+            covered = {statement for n in same for statement in _arms(facts, facts.loads[n])}
             branch = next(s for s in every(facts.statements) if s.span == load.statement)
-            other = next((s for s in every((*branch.body, *branch.orelse)) if s.span not in covered), None)
+            inner = every((*branch.body, *branch.orelse))
+            other = next((s for s in inner if s.kind != "branch" and s.span not in covered), None)
             alone = branch.kind == "branch" and load.target is not None
             if (alone and other is not None) or (not alone and branch.binds != {load.target}):
                 name = next((text for span, text in facts.conditions if span == branch.span), "a condition")
@@ -106,6 +108,13 @@ def _strided(facts: Facts, load: Load, side: DotOperand) -> tuple[Access, bool]:
     access = requirements.strided(facts, load, side)
     positions.begin_inside(facts, access, load)
     return access, requirements.rows_are_independent(facts, access, load)
+
+
+def _arms(facts: Facts, load: Load) -> Iterable[Span]:
+    """The statements that load a tile in one arm each."""
+    if not load.parts:
+        return [load.statement]
+    return [span for part in load.parts for span in _arms(facts, facts.loads[part])]
 
 
 def _alone(facts: Facts, number: int) -> bool:
