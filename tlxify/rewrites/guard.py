@@ -105,8 +105,8 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
         schedule.append(f"output={_names(plan.products[0])}")
     if len(plan.products) > 1:
         schedule.append(f"products=({', '.join(map(_names, plan.products))})")
-    if plan.branched:
-        schedule.append("branched=True")
+    if plan.crowded:
+        schedule.append("crowded=True")
     arguments = [
         "original",
         plan.converted,

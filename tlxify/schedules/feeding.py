@@ -41,8 +41,16 @@ class Feeding:
     refused: dict[int, Diagnostic]
 
 
-def feeding(facts: Facts, tree: Tree, reasons: dict[int, Diagnostic] | None = None) -> Feeding:
-    """The largest such division of the work. `reasons` are refusals that planning a buffer has found."""
+def feeding(
+    facts: Facts,
+    tree: Tree,
+    reasons: dict[int, Diagnostic] | None = None,
+    by_value: frozenset[str] = frozenset(),
+) -> Feeding:
+    """The largest such division of the work. `reasons` are refusals that planning a buffer has found.
+
+    `by_value` are names that mean something else besides their tile: what they hold is loaded into registers.
+    """
     refused = dict(reasons or {})
     found: dict[int, tuple[DotOperand, Access, bool]] = {}
     for dot in facts.dots:
@@ -55,7 +63,7 @@ def feeding(facts: Facts, tree: Tree, reasons: dict[int, Diagnostic] | None = No
                 except Decline as refusal:
                     refused[number] = refusal.diagnostic
     _whole_branches(facts, found, refused)
-    in_place = {number for number in found if _alone(facts, number)}
+    in_place = {n for n in found if _alone(facts, n) and facts.loads[n].target not in by_value}
     dots = [dot for dot in facts.dots if _reads_slots(facts, dot)]
     while True:
         dots = [dot for dot in dots if dot.b.load in in_place and not _loads_into_registers(facts, dot, in_place)]
@@ -131,7 +139,7 @@ def _alone(facts: Facts, number: int) -> bool:
 def _reads_slots(facts: Facts, dot: Dot) -> bool:
     """Whether a wgmma computes exactly this dot, whatever its operands are."""
     options = dict(dot.options)
-    if options.get("input_precision", "").strip("'\"") == "ieee" or dot.helpers:
+    if dot.helpers:
         return False
     if not options.get("out_dtype", "float32").endswith("float32"):
         return False

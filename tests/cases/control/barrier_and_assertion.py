@@ -115,6 +115,6 @@ def specialize_kernel(original):
         _kernel_ws,
         guard=_kernel_guard,
         boxes=_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=2, output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(persistent=True, grid_rank=2, output=("BLOCK_M", "BLOCK_N"), crowded=True),
         fingerprint="49217ae9fe38ba00",
     )
