@@ -162,6 +162,37 @@ class Store:
     block_pointer: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class BlockAxis:
+    """One axis of what a block pointer points to."""
+
+    offset: Poly
+    stride: Poly
+    #: Exclusive bound that the access checks; None: it does not.
+    extent: Poly | None
+    #: None: one element.
+    axis: AxisId | None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockAccess:
+    """A load or store through a block pointer, with what is needed to write it with ordinary pointers."""
+
+    #: The call, and the argument that is the block pointer.
+    span: Span
+    pointer: Span
+    statement: Span
+    loads: bool
+    #: Address of the tensor's first element.
+    base: Poly
+    axes: tuple[BlockAxis, ...]
+    #: What is outside reads as zero.
+    zeros: bool
+    scope: tuple[tuple[str, Poly], ...]
+    #: Names that its statement reads outside of the block pointer.
+    beside: frozenset[str]
+
+
 class Operand(Enum):
     """How an operand reaches the dot."""
 
@@ -304,6 +335,8 @@ class Facts:
     problems: tuple[tuple[Span, Diagnostic], ...] = ()
     #: Constexpr parameters that name the target dtype of a cast.
     casts: tuple[str, ...] = ()
+    #: Accesses through block pointers.
+    blocks: tuple[BlockAccess, ...] = ()
     #: Constexpr parameters that were taken to have these values: everything here holds for such launches alone.
     assumed: tuple[tuple[str, object], ...] = ()
     #: Constexpr parameters that choose between values without a common form: more may be known once they are assumed.

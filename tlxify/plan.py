@@ -106,6 +106,23 @@ class DotStep:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenOut:
+    """An access through a block pointer that a role keeps, with ordinary pointers: tlx and new Tritons have no others.
+
+    The texts are expressions over names in scope.
+    """
+
+    #: The call, and its statement.
+    span: Span
+    statement: Span
+    #: Positions along each axis: (new name, expression).
+    positions: tuple[tuple[str, str], ...]
+    pointer: str
+    mask: str | None
+    other: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class InFlight:
     """A loop whose dots stay under way while the next slot is awaited: a trip frees the slot of the trip before."""
 
@@ -266,6 +283,8 @@ class Plan:
     rings: tuple[Ring, ...]
     #: In source order; a dot that is not among them stays as the source has it.
     dots: tuple[DotStep, ...]
+    #: Accesses through block pointers that stay in the consumer.
+    written_out: tuple[WrittenOut, ...]
     barriers: tuple[Barrier, ...]
     tasks: tuple[Task, ...]
     edges: tuple[Edge, ...]

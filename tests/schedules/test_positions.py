@@ -6,7 +6,7 @@ import pytest
 
 from tests.analyses.kernels import facts_of
 from tlxify.diagnostics import Decline
-from tlxify.schedules.positions import begin_inside, no_block_pointers
+from tlxify.schedules.positions import begin_inside
 
 LOOP = """
 for t in {head}:
@@ -52,13 +52,3 @@ def test_a_block_pointer_may_begin_before_the_tensor_where_it_is_checked():
 def test_a_bound_that_the_launch_does_not_tell_is_refused():
     assert refusal("n = tl.load(b_ptr + pid)\nx = tl.load(a_ptr + i * sm, mask=i < n)") == "TLX211"
     assert refusal("x = tl.load(a_ptr + i * sm, mask=(i < M) & (i >= pid))") == "TLX204"
-
-
-def test_block_pointers_that_stay_are_refused():
-    facts = facts_of(
-        "p = tl.make_block_ptr(a_ptr, (M, K), (sm, 1), (0, 0), (TM, TK), (1, 0))\nx = tl.load(p)\ntl.store(p, x)"
-    )
-    with pytest.raises(Decline, match=r"TLX209: .* loads no operand"):
-        no_block_pointers(facts, ())
-    with pytest.raises(Decline, match=r"TLX209: .* stored through"):
-        no_block_pointers(facts, (0,))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..diagnostics import Decline, Diagnostic
-from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, RowBound, Store, Sum
+from ..facts import Access, BlockAccess, BlockAxis, Dot, DotOperand, Facts, Load, Operand, RowBound, Store, Sum
 from ..model import Branch, Kernel, Statement, walk
 from ..poly import Poly, Symbol
 from ..source import Span
@@ -82,6 +82,7 @@ class _Assembly:
             effects=tuple((place.span, what) for place, what in self.events.effects),
             problems=tuple(self.problems),
             casts=tuple(sorted(self.events.casts)),
+            blocks=tuple(block for event in touched if (block := self._block(event)) is not None),
             undecided=tuple(self.events.undecided),
         )
 
@@ -186,6 +187,35 @@ class _Assembly:
             DOT in value.loads,
             names(node, ast.Load),
         )
+
+    def _block(self, event: LoadEvent | StoreEvent) -> BlockAccess | None:
+        call, box, place = event.call, event.box, event.place
+        if call is None or box is None or box.descriptor or place.helpers or not call.args:
+            return None
+        keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+        if len(call.args) > (1 if isinstance(event, LoadEvent) else 2) or None in keywords:
+            return None  # checks that are given by position
+        pointer = Span.of(call.args[0])
+        padding = keywords.get("padding_option")
+        return BlockAccess(
+            span=Span.of(call),
+            pointer=pointer,
+            statement=place.statement,
+            loads=isinstance(event, LoadEvent),
+            base=box.base,
+            axes=tuple(
+                BlockAxis(offset, stride, extent if i in event.checked else None, self._root(axis))
+                for i, (offset, stride, extent, axis) in enumerate(
+                    zip(box.offsets, box.strides, box.shape, box.axes, strict=True)
+                )
+            ),
+            zeros=isinstance(padding, ast.Constant) and padding.value == "zero",
+            scope=event.scope,
+            beside=self._beside(place.statement, pointer),
+        )
+
+    def _root(self, axis: int | None) -> int | None:
+        return None if axis is None else self.axes.find(axis)
 
     def _bounds(self, mask: Value | None) -> tuple[RowBound, ...]:
         if mask is None:

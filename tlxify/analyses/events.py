@@ -45,6 +45,8 @@ class LoadEvent:
     #: The block of a block pointer or a descriptor, with the axes (from the first) along which its bounds are checked.
     box: Box | None = None
     checked: tuple[int, ...] = ()
+    #: The call, where it goes through a box.
+    call: ast.Call | None = None
     #: Loads of one tile in arms that the compilation settles: this one stands for them.
     parts: tuple[int, ...] = ()
 
@@ -62,6 +64,8 @@ class StoreEvent:
     #: As of a load.
     box: Box | None = None
     checked: tuple[int, ...] = ()
+    call: ast.Call | None = None
+    scope: tuple[tuple[str, Poly], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

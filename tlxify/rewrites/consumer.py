@@ -42,6 +42,9 @@ def edits(plan: Plan) -> Edits:
             _use(plan, ring, site, dots, result)
     for step in plan.dots:
         _dot(plan, step, result)
+    for access in plan.written_out:
+        lines = [f"{name} = {text}" for name, text in access.positions]
+        result.before.setdefault(access.statement, []).extend(lines)
     for ring in plan.rings:
         if ring.in_flight is not None:
             _retire_late(plan, ring, ring.in_flight, result)

@@ -14,26 +14,38 @@ from typing import TypeVar
 
 import libcst as cst
 
+from ..plan import WrittenOut
 from ..source import Span
 from .function import FunctionText
 
+#: Arguments that only a block pointer has.
+_CHECKS = frozenset({"boundary_check", "padding_option"})
+_NONE: Mapping[Span, WrittenOut] = {}
 NodeT = TypeVar("NodeT", bound=cst.CSTNode)
 
 
-def replace(node: NodeT, text: FunctionText, replacements: Mapping[Span, str]) -> NodeT:
-    """`node` with each expression whose span is a key replaced by the expression in its value."""
-    if not replacements:
+def replace(
+    node: NodeT, text: FunctionText, replacements: Mapping[Span, str], accesses: Mapping[Span, WrittenOut] = _NONE
+) -> NodeT:
+    """`node` with each expression whose span is a key replaced by the expression in its value.
+
+    `accesses` are calls that load or store through a block pointer, by their spans, as they are to be written.
+    """
+    if not replacements and not accesses:
         return node
-    result = node.visit(_Replace(text, replacements))
+    result = node.visit(_Replace(text, replacements, accesses))
     assert isinstance(result, type(node))
     return result
 
 
 class _Replace(cst.CSTTransformer):
-    def __init__(self, text: FunctionText, replacements: Mapping[Span, str]) -> None:
+    def __init__(
+        self, text: FunctionText, replacements: Mapping[Span, str], accesses: Mapping[Span, WrittenOut]
+    ) -> None:
         super().__init__()
         self.text = text
         self.replacements = replacements
+        self.accesses = accesses
         #: Inserted operations that carry parentheses a sum or an argument does not need.
         self.guarded: set[int] = set()
 
@@ -42,6 +54,8 @@ class _Replace(cst.CSTTransformer):
         span = self.text.spans.get(original_node) if isinstance(original_node, cst.BaseExpression) else None
         if span is not None and span in self.replacements:
             return self._inserted(self.replacements[span])
+        if span is not None and span in self.accesses and isinstance(updated, cst.Call):
+            return _ordinary(updated, self.accesses[span])
         match updated:
             case cst.BinaryOperation(left=left, right=right, operator=cst.Add()):
                 return updated.with_changes(
@@ -66,3 +80,18 @@ class _Replace(cst.CSTTransformer):
         if additive and not (isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add)):
             return node
         return node.with_changes(lpar=[], rpar=[])
+
+
+def _ordinary(call: cst.Call, access: WrittenOut) -> cst.Call:
+    """The call with an ordinary pointer and a mask in place of a block pointer and its checks."""
+    kept = [arg for arg in call.args[1:] if arg.keyword is None or arg.keyword.value not in _CHECKS]
+    pointer = call.args[0].with_changes(value=cst.parse_expression(access.pointer))
+    given = (("mask", access.mask), ("other", access.other))
+    added = [_named(name, text) for name, text in given if text is not None]
+    args = [pointer, *kept, *added]
+    return call.with_changes(args=[arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for arg in args])
+
+
+def _named(name: str, text: str) -> cst.Arg:
+    plain = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return cst.Arg(cst.parse_expression(text), keyword=cst.Name(name), equal=plain)

@@ -54,6 +54,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         plan.task("consumer").keeps,
         uses.text(uses.replaced),
         {**_program_ids(plan), **_rows(plan, tl), **uses.expressions},
+        accesses={one.span: one for one in plan.written_out},
         at_loop_end=consumer.at_loop_end(plan),
         before=uses.text(uses.before),
         after=uses.text(uses.after),

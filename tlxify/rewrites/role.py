@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from ..plan import WrittenOut
 from ..source import Span
 from .comments import blank, comment_lines, comments_in, leading, trailing, with_leading
 from .expressions import replace
@@ -36,6 +37,8 @@ class Role:
     replaced: Mapping[Span, Replacement]
     #: Expressions with another in their place.
     expressions: Mapping[Span, str]
+    #: Accesses through block pointers, as they are to be written.
+    accesses: Mapping[Span, WrittenOut] = field(default_factory=dict)
     #: Generated code at the end of a loop's body, and before and behind a statement.
     at_loop_end: Mapping[Span, str] = field(default_factory=dict)
     before: Mapping[Span, str] = field(default_factory=dict)
@@ -91,7 +94,7 @@ class Role:
             case cst.If():
                 return [self._noted(self._if(node), span)]
             case _:
-                kept = replace(node, self.text, self.expressions)
+                kept = replace(node, self.text, self.expressions, self.accesses)
                 said = comments_in(kept)
                 self._pending += [text for text in comments_in(node) if text not in said]
                 return [self._noted(kept, span)]

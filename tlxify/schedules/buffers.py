@@ -8,6 +8,7 @@ from ..diagnostics import Decline
 from ..facts import Access, Dimension, Load, Operand
 from ..plan import Buffer, View, decoded
 from ..poly import Poly, Symbol
+from ..source import Span
 from . import requirements
 from .feeding import Feed
 from .frame import Frame
@@ -39,7 +40,7 @@ def placed(frame: Frame, feed: Feed) -> Placed:
     axis = frame.split_axis
     split = next((i for i, dimension in enumerate(tile) if axis is not None and dimension.axis == axis.id), None)
     texts, reads = [], set[str]()
-    scope = _scope(frame, load)
+    scope = scope_of(frame, load.scope, load.loops)
     for dimension in access.dimensions:
         written = write_in_scope(dimension.coordinate, scope)
         if written is None:
@@ -63,8 +64,13 @@ def named(frame: Frame, one: Placed, load: Load) -> Buffer:
     return Buffer(ring, view, one.tile, one.split)
 
 
-def _scope(frame: Frame, load: Load) -> tuple[tuple[str, Poly], ...]:
-    """What coordinates may be written with: program ids as they are decoded, then names, the latest last."""
+def scope_of(
+    frame: Frame, scope: tuple[tuple[str, Poly], ...], around: tuple[Span, ...]
+) -> tuple[tuple[str, Poly], ...]:
+    """What coordinates may be written with: program ids as they are decoded, then names, the latest last.
+
+    `around` are the loops around the place: their counters may have other names here.
+    """
     held = frame.persistence
     calls = []
     for axis in dict.fromkeys(axis for _, axis, _ in frame.facts.program_ids if axis is not None):
@@ -72,9 +78,9 @@ def _scope(frame: Frame, load: Load) -> tuple[tuple[str, Poly], ...]:
         calls.append((text, Poly.of(Symbol(f"tl.program_id({axis})"))))
     for axis, name in enumerate(held.extents if held is not None else ()):
         calls.append((name, Poly.of(Symbol(f"tl.num_programs({axis})"))))
-    loops = [loop for loop in frame.facts.loops if loop.span in load.loops and loop.span in frame.counters]
+    loops = [loop for loop in frame.facts.loops if loop.span in around and loop.span in frame.counters]
     renamed = {loop.variable: frame.counters[loop.span] for loop in loops}
-    return (*calls, *((renamed.get(name, name), value) for name, value in load.scope))
+    return (*calls, *((renamed.get(name, name), value) for name, value in scope))
 
 
 def _rows_and_depth(frame: Frame, lengths: tuple[str, str], feed: Feed) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from ..facts import Facts, Load, Sum, every
 from ..plan import Barrier, DotStep, Edge, Fill, Persistence, Plan, Ring, Site, Task
 from ..source import Span
 from ..targets import Target
-from . import order, positions, requirements, rings
+from . import order, requirements, rings, written
 from .buffers import Placed, placed
 from .feeding import Feed, Feeding, feeding
 from .frame import Frame, frame
@@ -51,7 +51,6 @@ def plan(
     around, feeds, where = _placed(
         facts, tree, parameters, names, target, by_value, persistent=persistent, profitable=profitable
     )
-    positions.no_block_pointers(facts, feeds.feeds)
     groups = _groups(facts, tree, feeds, where)
     made = rings.build(around, tree, feeds, groups, where)
     views = _views(facts, parameters, made)
@@ -62,8 +61,10 @@ def plan(
     for name in sorted(order.used_names(facts, parameters) & set(_PASSED)):
         raise Decline("TLX104", None, what=f"the name `{name}`, by which the launcher passes an argument of its own")
     introduced = {name: names.exactly(name) for name in _PASSED}
-    tasks = _tasks(around, made, dots, introduced)
     filling = frozenset(fill.statement for ring in made for site in ring.sites for fill in site.fills)
+    fed = frozenset(fill.load for ring in made for site in ring.sites for fill in site.fills)
+    rewritten = written.written_out(around, fed, filling | {step.statement for step in dots})
+    tasks = _tasks(around, made, dots, introduced, written.reads(rewritten, facts))
     order.not_read_back(facts, tasks[0].keeps - filling)
     tiles = frozenset(load.target for load in facts.loads if load.id in feeds.feeds and load.target)
     order.same_way(facts, tasks[0].keeps, filling, tiles)
@@ -81,6 +82,7 @@ def plan(
         target=target.name,
         rings=made,
         dots=dots,
+        written_out=tuple(one.access for one in rewritten),
         barriers=tuple(barrier for ring in made for barrier in _barriers(ring, arrivals)),
         tasks=tasks,
         edges=tuple(edge for ring in made for edge in _edges(ring)),
@@ -174,11 +176,15 @@ def _edges(ring: Ring) -> tuple[Edge, ...]:
 
 
 def _tasks(
-    around: Frame, made: tuple[Ring, ...], dots: tuple[DotStep, ...], introduced: dict[str, str]
+    around: Frame,
+    made: tuple[Ring, ...],
+    dots: tuple[DotStep, ...],
+    introduced: dict[str, str],
+    rewritten: dict[Span, Reads],
 ) -> tuple[Task, ...]:
     facts, replicas = around.facts, introduced["CONSUMERS"] if around.split else None
     producer = keep(facts.statements, _producer_roots(made))
-    consumer = keep(facts.statements, _consumer_roots(facts, made, dots), _effects(facts))
+    consumer = keep(facts.statements, {**rewritten, **_consumer_roots(facts, made, dots)}, _effects(facts))
     warps, registers = introduced["CONSUMER_WARPS"], introduced["CONSUMER_REGISTERS"]
     return (
         Task("producer", str(around.target.producer_warps), None, None, producer),

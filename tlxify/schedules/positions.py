@@ -7,8 +7,6 @@ are taken as positions; constants and parameters that are subtracted are not.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from ..diagnostics import Decline
 from ..facts import Access, Facts, Load, LoopFact
 from ..poly import ONE, ZERO, Poly, Symbol
@@ -19,22 +17,9 @@ def begin_inside(facts: Facts, access: Access, load: Load) -> None:
     """Raises Decline TLX201 for a tile with an offset that may be negative, TLX204 and TLX211 for a dynamic one."""
     end_inside(facts, access, load)
     for dimension in access.dimensions:
-        if not dimension.from_zero and not _never_negative(facts, dimension.coordinate):
+        if not dimension.from_zero and not never_negative(facts, dimension.coordinate):
             why = f"`{dimension.coordinate}` may be negative, and before a tensor the TMA reads zeros"
             raise Decline("TLX201", load.span, name=access.pointer, why=why)
-
-
-def no_block_pointers(facts: Facts, fed: Collection[int]) -> None:
-    """Raises Decline TLX209 for a block pointer that loads or stores something other than the operands `fed` by rings.
-
-    A ring has descriptors instead; everything else stays as the source wrote it, and tlx has no block pointers.
-    """
-    for load in facts.loads:
-        if load.block_pointer and load.id not in fed:
-            raise Decline("TLX209", load.span, name=load.pointer or "the tile", why="it loads no operand of a ring")
-    for store in facts.stores:
-        if store.block_pointer:
-            raise Decline("TLX209", store.span, name=store.pointer or "the tile", why="it is stored through")
 
 
 def end_inside(facts: Facts, access: Access, load: Load) -> None:
@@ -50,7 +35,8 @@ def end_inside(facts: Facts, access: Access, load: Load) -> None:
             raise Decline("TLX211", load.span, name=access.pointer, why=f"it is `{dimension.limit}`")
 
 
-def _never_negative(facts: Facts, offset: Poly) -> bool:
+def never_negative(facts: Facts, offset: Poly) -> bool:
+    """Whether an offset is a sum of what is never negative."""
     for loop in facts.loops:
         holding = [coefficient for monomial, coefficient in offset.terms if loop.trip in monomial]
         if all(coefficient > 0 for coefficient in holding):

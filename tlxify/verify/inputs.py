@@ -191,7 +191,10 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
     for trips in sorted({1, stages - 1, stages, stages + 1, 2 * stages + 1}):
         case = replace(base, name=f"{trips} trips", schedules=schedules)
         yield _with(case, contract, **{size: trips * extent})
-    if all(size != other for other, _ in contract.tiled):  # else there would be no result either
+    results = (extent for tensor in contract.tensors if tensor.writes for extent in tensor.shape)
+    if size not in results and all(
+        size != other for other, _ in contract.tiled
+    ):  # else there would be no result either
         yield replace(base, name="0 trips behind the guard", schedules=schedules, zeroed=size, trips=0)
 
 

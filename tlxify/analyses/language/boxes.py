@@ -13,7 +13,7 @@ from ...poly import ONE, Poly
 from ...source import Span
 from ..boxes import Box
 from ..events import StoreEvent
-from ..values import Value, literal
+from ..values import Value, literal, scalars
 from . import memory
 from .registry import Call, handles
 from .shapes import created
@@ -49,7 +49,7 @@ def _made(
         numbers(run, shape),
         numbers(run, strides),
         numbers(run, offsets) if offsets is not None else (),
-        tuple(_axis(run, entry) for entry in _entries(block)),
+        tuple(_axis(run, entry, fixed=offsets is None) for entry in _entries(block)),
         descriptor=offsets is None,
         nan=padding is not None and run.expression(padding).literal == "nan",
     )
@@ -122,7 +122,18 @@ def _record_store(
     axes = run.axes.broadcast(box.axes, value.axes)
     stored = value.at(axes) if value.axes else value
     place = run.place(call.node)
-    event = StoreEvent(place, "store", box.address, stored, Span.of(value_node), box.mask(checked), box, tuple(checked))
+    event = StoreEvent(
+        place,
+        "store",
+        box.address,
+        stored,
+        Span.of(value_node),
+        box.mask(checked),
+        box,
+        tuple(checked),
+        call.node,
+        scalars(run.scope),
+    )
     run.events.stores.append(event)
     return Value(axes=axes)
 
@@ -153,15 +164,17 @@ def _entries(node: ast.expr) -> list[ast.expr]:
     return list(node.elts) if isinstance(node, ast.Tuple | ast.List) else [node]
 
 
-def _axis(run: Interpreter, entry: ast.expr) -> int | None:
+def _axis(run: Interpreter, entry: ast.expr, *, fixed: bool) -> int | None:
     length = run.expression(entry).poly
     if length is None:
         raise Decline("TLX403", Span.of(entry), name=ast.unparse(entry))
     if length == ONE:
         return None
     axis = created(run, length, Creator("block", Span.of(entry), run.statement))
-    # Rows are divided by rewriting what creates them; here the offset beside it would have to follow.
-    run.axes.mark(axis, "fixed")
+    if fixed:
+        # Rows are divided by rewriting what creates them; the offsets of a descriptor's accesses would have to follow.
+        # An access through a block pointer is written out anew.
+        run.axes.mark(axis, "fixed")
     return axis
 
 

@@ -55,7 +55,7 @@ def record_load(
     target = run.named[1] if run.named is not None and run.named[0] is call.node else None
     number, address = len(run.events.loads), replace(box.address, loads=loads)
     event = LoadEvent(run.place(call.node), number, target, address, box.mask(checked), other, scalars(run.scope))
-    run.events.loads.append(replace(event, box=box, checked=tuple(checked)))
+    run.events.loads.append(replace(event, box=box, checked=tuple(checked), call=call.node))
     return Value(axes=box.axes, origin=Origin("load", number), loads=loads | {number})
 
 
