@@ -97,7 +97,7 @@ class Dispatcher:
                 else:
                     result = self._launch_through_stack(decision, args, kwargs, grid)
                 self.counters.ran_fast()
-                if follows not in decision.routes:
+                if follows not in decision.routes and any(ready.express for ready in decision.launches.values()):
                     self._find_route(decision, follows, args, kwargs)
                 return result
             except Unusable as unusable:
@@ -229,10 +229,11 @@ class Dispatcher:
                 found = self._ask_guard(named, tensors)
             by_name = tuple(name for name in tensors if name in kwargs)
             positions = {name: position for position, name in enumerate(self._adapter.arg_names[: len(args)])}
+            bounded = set(map(id, noted))
             storages = tuple(
                 (name, positions.get(name, -1), storage_of(named[name]))
                 for name in tensors
-                if any(named[name] is pointer for pointer in noted)
+                if id(named[name]) in bounded
             )
             processors = 1 if device is None else chip.processors(device)
             return Decision(None, found.detached(), tensors, by_name, processors, storages, device)
@@ -355,6 +356,8 @@ class Dispatcher:
         return Fallback("stale", text)
 
     def _tell(self, refusal: Fallback) -> Fallback:
+        if self.counters.told(refusal.code):
+            return refusal
         level = logging.WARNING if refusal.code in LOUD else logging.INFO
         self.counters.tell(refusal.code, f"the original runs: {refusal}", level)
         return refusal
