@@ -11,6 +11,7 @@ import triton.language as tl
 from triton import knobs
 from triton.runtime.jit import JITFunction
 
+import tlx
 import tlx.launch as launch
 from tests.tlx.launch import gemm, kernels
 from tests.tlx.launch.device import LEADING, Device, install
@@ -76,6 +77,11 @@ def refused(decorate=lambda kernel: kernel):
         decorate(triton.jit(add.fn)), gemm.matmul_ws, guard=guard, boxes=kernels.boxes, schedule=gemm.SCHEDULE,
         fingerprint=None,
     )  # fmt: skip
+
+
+def fresh_conversion(**options):
+    """A converted kernel that no other test has launched."""
+    return tlx.jit(**options)(gemm.matmul_ws.fn)
 
 
 def vectors(base=1 << 20, n=1024):
@@ -238,6 +244,44 @@ def test_a_kernel_that_triton_forgot_is_compiled_again(device, path):
     owner.device_caches.clear()
     assert repeat(kernel, 1) is not found
     assert not short(device.calls[-1])
+
+
+def test_hooks_of_the_converted_kernel_are_called(device):
+    kernel = gemm.bind(converted=fresh_conversion(do_not_specialize=["GRID_0"]))
+    specialized(kernel)
+    assert short(device.calls[-1])
+    seen = []
+    kernel.converted.add_pre_run_hook(lambda *args, **kwargs: seen.append(len(args)))
+    specialized(kernel, 2)
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_triton_s_own_cache_has_the_last_word(device, whole):
+    kernel = refused()
+    found = run(kernel)
+    original = kernel.original
+    # Either only this kernel is forgotten, or everything, and then something else was launched.
+    (original.device_caches if whole else original.device_caches[0][0]).clear()
+    original[(8,)](*vectors(n=1), BLOCK=64)
+    assert run(kernel, 1) is not found
+    assert not short(device.calls[-1])
+
+
+def test_a_launch_put_in_the_place_of_one_kernel_s_runs(device):
+    kernel = refused()
+    run(kernel)
+    seen = []
+    kernel.original.run = lambda *args, **kwargs: seen.append(kwargs["grid"])
+    run(kernel, 1)
+    assert seen == [(8,)]
+
+
+def test_a_kernel_specialized_on_its_grid_takes_the_long_way(device):
+    kernel = gemm.bind(converted=fresh_conversion())
+    specialized(kernel, 4)
+    assert kernel.converted.params[8].name == "GRID_0"
+    assert not any(map(short, device.calls))
 
 
 def test_a_global_that_changed_is_triton_s_to_complain_about(device, monkeypatch):
