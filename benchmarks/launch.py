@@ -1,177 +1,240 @@
-"""What the launcher adds to a launch, in microseconds, on both paths: no GPU, both kernels are empty functions.
+"""Microseconds of host time that one launch takes: the source, and the same launch through the launcher on both paths.
 
-    python benchmarks/launch.py [--out FILE]
+    python benchmarks/launch.py --json benchmarks/results/launch-h200.json
+    python benchmarks/launch.py --host
 
-*added* is the time of a launch through the proxy minus that of calling the kernel it ends in directly, as its own
-launcher would be called; medians of rounds taken in turns. *first* is a launch with arguments never seen before (here:
-new addresses), which asks the guard and builds descriptors; *again* is any later one.
+Kernels of the corpus with two configs each, and a copy that is the same under `triton.jit` and `tlx.jit`. *first* is a
+launch with addresses never seen before, *again* any later one; the GPU is idle before each round and the queue never
+fills. Medians of rounds taken in turns.
+
+With `--host` there is no GPU: kernels are compiled, Triton's launch code runs, and only its calls into CUDA return at
+once. Figures then are lower bounds: encoding a tensor map and launching cost nothing, for the source as for ours.
 """
 
+from __future__ import annotations
+
 import argparse
-import inspect
+import importlib.util
 import json
-import platform
 import statistics
 import sys
+import tempfile
 import time
-import timeit
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
 import triton
 import triton.language as tl
 
-import tlx
-from tlx.launch import chip
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
 
-ROUNDS, CALLS = 25, 400
-TILES = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP_M": 8}
+import tlx  # noqa: E402
+from tests.tlx.launch.device import Device, install  # noqa: E402
+from tlxify import convert  # noqa: E402
+from tlxify.source import SourceFile  # noqa: E402
 
-
-class DType:
-    """fp16 as an opaque object, which is what torch's dtypes are."""
-
-    itemsize = 2
-
-    def __str__(self) -> str:
-        return "float16"
+ROUNDS, CALLS, FRESH = 25, 200, 20
+#: Time of this thread alone: other programs on the machine do not count.
+CLOCK = time.thread_time
+Launch = Callable[[Any, Any], Any]
 
 
-FP16 = DType()
+def load(name: str, text: str) -> Any:
+    """A module from text."""
+    path = Path(tempfile.mkdtemp()) / f"{name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
-class Tensor:
-    """The least a launch asks of a tensor."""
-
-    __slots__ = ("address", "dtype")
-
-    def __init__(self, address: int) -> None:
-        self.address, self.dtype = address, FP16
-
-    def data_ptr(self) -> int:
-        return self.address
-
-    def element_size(self) -> int:
-        return 2
+def converted(path: str, name: str) -> Any:
+    """A kernel of the corpus, converted, with two configs to keep tuning short."""
+    module = load(f"launched_{name}", convert(SourceFile.read(ROOT / "corpus" / path)).module_text)
+    kernel = getattr(module, name)
+    kernel.configs = kernel.configs[:2]
+    return kernel
 
 
-@triton.jit
-def matmul(
-    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-):  # fmt: skip
-    """The signature of a usual product; the body is never compiled."""
+def copy(source, target, count, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < count
+    tl.store(target + offsets, tl.load(source + offsets, mask=mask), mask=mask)
 
 
-def converted(
-    a_desc, b_desc, c_ptr, M, N, K, stride_cm, stride_cn, GRID_0, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M,
-    A_TRANSPOSED, B_TRANSPOSED, STAGES, CONSUMERS, CONSUMER_WARPS, CONSUMER_REGISTERS,
-):  # fmt: skip
-    """The signature of its conversion."""
+def allocator(device: str) -> Callable[..., Any]:
+    """A maker of tensors at addresses that no launch has seen: what it made stays allocated."""
+    kept = []
+
+    def make(*shape: int, dtype: torch.dtype = torch.float16) -> Any:
+        kept.append(torch.zeros(shape, device=device, dtype=dtype))
+        return kept[-1]
+
+    return make
 
 
-class Empty:
-    """A kernel that returns at once."""
-
-    def __init__(self, function: Callable[..., None]) -> None:
-        self.fn, self.__name__ = function, function.__name__
-        self.signature = inspect.signature(function)
-        self.arg_names = list(self.signature.parameters)
-
-    def run(self, *args: Any, grid: Any, warmup: bool, **options: Any) -> None:
-        if callable(grid):
-            grid(TILES)
+def gemm(make: Callable[..., Any], k: int) -> Any:
+    return make(128, k), make(k, 128), make(128, 128)
 
 
-def guard(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn, **_):
-    a = tlx.tma_view("a_ptr", a_ptr, shape=(M, K), strides=(stride_am, stride_ak))
-    b = tlx.tma_view("b_ptr", b_ptr, shape=(K, N), strides=(stride_bk, stride_bn))
-    tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16"))
-    tlx.require_disjoint("c_ptr", c_ptr, shape=(M, N), strides=(stride_cm, stride_cn), reads=(a, b))
-    return {"a_desc": a, "b_desc": b, "A_TRANSPOSED": a.transposed, "B_TRANSPOSED": b.transposed}
+def launch_gemm(kernel: Any, operands: Any) -> None:
+    a, b, c = operands
+    (m, k), n = a.shape, b.shape[1]
+    kernel[lambda meta: (triton.cdiv(m, meta["BLOCK_M"]) * triton.cdiv(n, meta["BLOCK_N"]),)](
+        a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(), ACTIVATION=""
+    )
 
 
-def boxes(BLOCK_M, BLOCK_N, BLOCK_K, CONSUMERS, **_):
-    a = tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS)
-    return {"a_desc": a, "b_desc": tlx.Box((BLOCK_K, BLOCK_N))}
+def attention(make: Callable[..., Any], pad: int) -> Any:
+    """Rows of q, k and v are `pad` elements further apart than they are long."""
+    q, k, v = (make(1, 2, 128, 64 + pad)[..., :64] for _ in range(3))
+    return q, k, v, make(1, 2, 128, 64), make(1, 2, 128, dtype=torch.float32)
 
 
-def grid(meta: dict[str, Any]) -> tuple[int]:
-    return (-(-4096 // meta["BLOCK_M"]) * -(-4096 // meta["BLOCK_N"]),)
+def launch_attention(kernel: Any, operands: Any) -> None:
+    q, k, v, out, _ = operands
+    strides = [step for x in (q, k, v, out) for step in x.stride()[:3]]
+    kernel[lambda meta: (triton.cdiv(128, meta["BLOCK_M"]), 2)](*operands, *strides, 2, 128, 128, 0.125, HEAD_DIM=64)
 
 
-def operands(base: int, K: int) -> tuple[Any, ...]:
-    a, b, c = Tensor(base), Tensor(base + (1 << 28)), Tensor(base + (2 << 28))
-    return (a, b, c, 4096, 4096, K, K, 1, 4096, 1, 4096, 1)
+def grouped(make: Callable[..., Any], k: int) -> Any:
+    return make(2, 128, k), make(2, k, 128), make(2, 128, 128), make(2, dtype=torch.int32)
 
 
-def seconds(launch: Callable[[tuple[Any, ...]], Any], arguments: Iterator[tuple[Any, ...]]) -> float:
-    problems = [next(arguments) for _ in range(CALLS)]
-    start = time.process_time()
-    for problem in problems:
-        launch(problem)
-    return (time.process_time() - start) / CALLS
+def launch_grouped(kernel: Any, operands: Any) -> None:
+    x, w, y, _ = operands
+    strides = (*x.stride(), *w.stride(), *y.stride())
+    kernel[lambda meta: (triton.cdiv(128, meta["BLOCK_M"]), triton.cdiv(128, meta["BLOCK_N"]), 2)](
+        *operands, 128, 128, x.shape[2], *strides
+    )
 
 
-def unseen(K: int) -> Iterator[tuple[Any, ...]]:
-    base = 1 << 40
-    while True:
-        base += 4096
-        yield operands(base, K)
+def launch_copy(kernel: Any, operands: Any) -> None:
+    source, target = operands
+    kernel[(1,)](source, target, 128, BLOCK=128)
 
 
-def again(K: int) -> Iterator[tuple[Any, ...]]:
-    problem = operands(1 << 30, K)
-    while True:
-        yield problem
+def per_launch(launch: Launch, kernel: Any, problems: Iterator[Any], count: int, synchronize: Callable[[], None]):
+    """Microseconds of one launch, without making its operands."""
+    operands = [next(problems) for _ in range(count)]
+    synchronize()
+    start = CLOCK()
+    for problem in operands:
+        launch(kernel, problem)
+    taken = CLOCK() - start
+    synchronize()
+    return taken / count * 1e6
 
 
-def measure() -> dict[str, dict[str, float]]:
-    chip.current_device = lambda: 0  # type: ignore[assignment]
-    chip.processors = lambda device: 132  # type: ignore[assignment]
-    chip.refusal = lambda pointers: None  # type: ignore[assignment]
-    source, fast = Empty(matmul.fn), Empty(converted)
-    matmul.run = source.run
-    schedule = tlx.Schedule(split="BLOCK_M", persistent=True, output=("BLOCK_M", "BLOCK_N"))
-    kernel = tlx.specialized(matmul, fast, guard=guard, boxes=boxes, schedule=schedule, fingerprint=None)
-    options = {**TILES, "num_warps": 8, "num_stages": 3}
+def compare(launch: Launch, contenders: dict[str, tuple[Any, Callable[[], Any], int]], synchronize: Any) -> Any:
+    """Medians over rounds in turns; a contender is a kernel, a maker of operands and launches per round."""
+    made = {name: iter(operands, None) for name, (_, operands, _) in contenders.items()}
+    for name, (kernel, _, _) in contenders.items():
+        per_launch(launch, kernel, made[name], 3, synchronize)
+    rounds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(ROUNDS):
+        for name, (kernel, _, count) in contenders.items():
+            rounds[name].append(per_launch(launch, kernel, made[name], count, synchronize))
+    return {f"{name}_us": round(statistics.median(times), 2) for name, times in rounds.items()}
 
-    template = list(kernel.resolve(*operands(1 << 30, 512), grid=grid, **options).kwargs.values())
 
-    def direct_specialized(problem: tuple[Any, ...]) -> None:
-        fast.run(*template, grid=grid, warmup=False, num_warps=4)
+def check(launch: Launch, kernel: Any, operands: Any, output: int) -> None:
+    """The launch that was timed last computes what the source does."""
+    for x in operands:
+        if x.dtype == torch.int32:
+            x.fill_(100)
+        else:
+            x.normal_()
+    target = operands[output]
+    target.zero_()
+    launch(kernel.original, operands)
+    expected = target.clone()
+    target.zero_()
+    launch(kernel, operands)
+    assert expected.any()
+    assert torch.allclose(target.float(), expected.float(), atol=5e-2, rtol=1e-2)
 
-    def direct_original(problem: tuple[Any, ...]) -> None:
-        source.run(*problem, grid=grid, warmup=False, **options)
 
-    def through(problem: tuple[Any, ...]) -> None:
-        kernel[grid](*problem, **options)
+#: Which operand of a case is its result.
+OUTPUT = {"gemm": 2, "grouped": 2, "attention": 3}
 
-    # K = 500 leaves the rows of A on no multiple of 16 bytes: the original runs.
-    paths = {"specialized": (512, direct_specialized), "original": (500, direct_original)}
-    found: dict[str, dict[str, float]] = {}
-    for path, (K, direct) in paths.items():
-        fresh, seen = unseen(K), again(K)
-        rounds = [(seconds(direct, seen), seconds(through, fresh), seconds(through, seen)) for _ in range(ROUNDS)]
-        bare, first, later = (statistics.median(column) * 1e6 for column in zip(*rounds, strict=True))
-        found[path] = {"kernel_us": bare, "first_added_us": first - bare, "again_added_us": later - bare}
-    (counted,) = tlx.stats().values()
-    assert counted.fast == counted.launches // 2, "the two paths were not taken in turns"
+
+def measure(device: str, synchronize: Callable[[], None]) -> dict[str, Any]:
+    """Every kernel on both paths, then the same kernel under both decorators."""
+    make = allocator(device)
+    cases = (
+        (
+            "gemm", converted("gemm/matmul.py", "matmul_kernel"), launch_gemm, gemm,
+            {"specialized": 256, "original": 251},
+        ),
+        (
+            "grouped", converted("grouped/grouped.py", "grouped_gemm_kernel"), launch_grouped, grouped,
+            {"specialized": 256, "original": 251},
+        ),
+        (
+            "attention", converted("attention/forward.py", "attention_kernel"), launch_attention, attention,
+            {"specialized": 0, "original": 3},
+        ),
+    )  # fmt: skip
+    found: dict[str, Any] = {}
+    for name, kernel, launch, operands, paths in cases:
+        for path, size in paths.items():
+            seen = operands(make, size)
+            kernel_name = f"{kernel.base_fn.__module__}.{kernel.base_fn.__name__}"
+            before = tlx.stats()[kernel_name]
+            row = compare(
+                launch,
+                {
+                    "source": (kernel.original, lambda seen=seen: seen, CALLS),
+                    "first": (kernel, lambda operands=operands, size=size: operands(make, size), FRESH),
+                    "again": (kernel, lambda seen=seen: seen, CALLS),
+                },
+                synchronize,
+            )
+            after = tlx.stats()[kernel_name]
+            fast, all_launches = after.fast - before.fast, after.launches - before.launches
+            assert fast == (all_launches if path == "specialized" else 0), (name, path, after)
+            if device != "cpu":
+                check(launch, kernel, seen, OUTPUT[name])
+            row["added_us"] = round(row["again_us"] - row["source_us"], 2)
+            found[f"{name} {path}"] = row
+            print(json.dumps({f"{name} {path}": row}), flush=True)
+    operands = make(128), make(128)
+    decorated = {"triton.jit": triton.jit(copy), "tlx.jit": tlx.jit(copy)}
+    row = compare(
+        launch_copy, {name: (kernel, lambda: operands, CALLS) for name, kernel in decorated.items()}, synchronize
+    )
+    found["copy"] = row
+    print(json.dumps({"copy": row}), flush=True)
     return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, help="also write the result there")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--host", action="store_true", help="measure without a GPU")
+    parser.add_argument("--json", type=Path, help="also write the result there")
     options = parser.parse_args()
-    # How fast this machine is just now: 0.5 to 0.6 us on a current desktop core with nothing else to do.
-    spin = min(timeit.repeat(lambda: sum(range(100)), number=10_000, repeat=9, timer=time.process_time)) * 100
-    result = {"python": platform.python_version(), "triton": triton.__version__, "spin_us": spin, "added": measure()}
-    text = json.dumps(result, indent=2)
-    sys.stdout.write(text + "\n")
-    if options.out:
-        options.out.write_text(text + "\n")
+    began = time.perf_counter()
+    report: dict[str, Any] = {"torch": torch.__version__, "triton": triton.__version__, "rounds": ROUNDS}
+    if options.host:
+        idle = Device()
+        idle.launch = lambda *args: None  # type: ignore[method-assign]
+        idle.utils.fill_tma_descriptor = lambda *what: None  # type: ignore[method-assign]
+        install(setattr, idle)
+        report |= {"device": "none", "launch": measure("cpu", lambda: None)}
+    else:
+        report |= {"device": torch.cuda.get_device_name(), "launch": measure("cuda", torch.cuda.synchronize)}
+    report["seconds"] = round(time.perf_counter() - began, 1)
+    text = json.dumps(report, indent=1)
+    print(text)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(text + "\n")
 
 
 if __name__ == "__main__":

@@ -13,9 +13,11 @@ from typing import Any
 
 from triton.runtime.errors import OutOfResources
 
+from tlx.launch.express import capture
 from tlx.launch.guard import Fallback
 from tlx.launch.pointers import ByteRange
 from tlx.launch.prepare import Guarded, Layout, Prepared, lay_out
+from tlx.launch.routes import Choice, Route
 from tlx.launch.schedule import RingPlan, Schedule
 from tlx.launch.stats import Counters
 from tlx.launch.tuning import DEFAULT_STAGES, DEFAULT_WARPS, MIN_STAGES, OVERRIDES, Boxes, plan_ring
@@ -29,7 +31,20 @@ REPLACED = ("num_warps", "num_stages", "maxnreg", "num_ctas", "ir_override", *OV
 class Decision:
     """What was decided for launches of one description: why the original runs, or how the converted kernel does."""
 
-    __slots__ = ("fallback", "guard", "launches", "named_tensors", "processors", "stacks", "storages", "tensors")
+    __slots__ = (
+        "device",
+        "fallback",
+        "guard",
+        "launches",
+        "named_tensors",
+        "original_route",
+        "processors",
+        "repeats",
+        "routes",
+        "stacks",
+        "storages",
+        "tensors",
+    )
 
     def __init__(
         self,
@@ -38,21 +53,30 @@ class Decision:
         tensors: tuple[str, ...] = (),
         named_tensors: tuple[str, ...] = (),
         processors: int = 1,
-        storages: tuple[tuple[str, ByteRange], ...] = (),
+        storages: tuple[tuple[str, int, ByteRange], ...] = (),
+        device: int | None = None,
     ) -> None:
         self.fallback = None if fallback is None else fallback.untraced()
         self.guard = guard
         #: Which of the source's arguments are tensors, and which of those the call passes by name.
         self.tensors = tensors
         self.named_tensors = named_tensors
-        #: Tensors whose storage the guard went by, and what it was: it must still be that for the decision to hold.
+        #: Tensors whose storage the guard went by (name, position or -1), and what it was: it must still be that for
+        #: the decision to hold.
         self.storages = storages
+        #: The device whose launches are described; `None` where the decision is for launches of any description.
+        self.device = device
         #: SMs of the device.
         self.processors = processors
         #: Prepared launches by config.
         self.launches: dict[Any, Prepared] = {}
         #: The decorator stack to launch through, by whether the grid is computed from the config.
         self.stacks: dict[bool, Any] = {}
+        #: The short way, by the same; `None` where there is none.
+        self.routes: dict[bool, Route | None] = {}
+        #: Launches of the original so far, up to two, and the short way to it.
+        self.repeats = 0
+        self.original_route: Route | None = None
 
 
 class Ticket:
@@ -143,7 +167,7 @@ class Adapter:
             decision.launches[key] = ready
         while True:
             try:
-                return self._launch(ready, grid, args, kwargs, decision.processors, warmup)
+                return self._launch(ready, grid, args, kwargs, decision, warmup)
             except Unusable as refusal:
                 if refusal.lasting:
                     self._failed[ready.plan, _config_key(kwargs, decision.named_tensors)] = refusal.fallback.untraced()
@@ -201,25 +225,52 @@ class Adapter:
         grid: Any,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        processors: int,
+        decision: Decision,
         warmup: bool,
     ) -> Any:
         # The user's grid may raise what it likes; it would do so for the original as well.
         try:
-            launch_grid, values = ready.fill(grid, args, kwargs, processors)
+            extents = ready.extents(grid, args, kwargs)
+            launch_grid = ready.fold(extents, decision.processors)
         except Fallback as refusal:
             raise Unusable(refusal, lasting=False) from None
         if not launch_grid and not warmup:
             return None
         try:
-            return self.fn.run(*values, grid=launch_grid or (1,), warmup=warmup, **ready.options)
+            if ready.express is not None and not warmup and ready.express.holds():
+                return ready.express.launch(launch_grid, extents)
+            values = ready.values(extents, args, kwargs)
+            compiled = self.fn.run(*values, grid=launch_grid or (1,), warmup=warmup, **ready.options)
         except OutOfResources:
             raise
         except Exception as error:
-            # Whatever it is, the source would not have raised it here; if it would, it will.
-            text = f"the specialized kernel failed to launch: {type(error).__name__}: {error}"
-            self._counters.tell("launch-failed", text, logging.WARNING)
-            raise Unusable(Fallback("launch-failed", text), lasting=True) from error
+            raise self.failed(error) from error
+        if ready.launches < 2 and not warmup:
+            ready.launches += 1
+            if ready.launches == 2 and "ctas_per_cga" not in ready.options:
+                ready.express = capture(self.fn, compiled, decision.device, values, ready.layout.grid)
+        return compiled
+
+    def failed(self, error: Exception) -> Unusable:
+        """What to raise where the specialized kernel fails to launch."""
+        # Whatever it is, the source would not have raised it here; if it would, it will.
+        text = f"the specialized kernel failed to launch: {type(error).__name__}: {error}"
+        self._counters.tell("launch-failed", text, logging.WARNING)
+        return Unusable(Fallback("launch-failed", text), lasting=True)
+
+    def route(self, decision: Decision, choice: Choice | None, kwargs: Mapping[str, Any]) -> Route | None:
+        """The short way to a launch made twice under this decision, with the config of `choice` if there is one."""
+        key = None
+        if choice is not None:
+            key = _config_key({**kwargs, **choice.config.all_kwargs()}, decision.named_tensors)
+        ready = decision.launches.get(key)
+        if ready is None or ready.express is None:
+            return None
+
+        def fold(extents: tuple[int, ...]) -> tuple[int, ...]:
+            return ready.fold(extents, decision.processors)
+
+        return Route(ready.express, self._source, choice, ready.meta, ready.layout.tensors, fold, self.failed)
 
     def _reduce(self, plan: RingPlan, error: OutOfResources) -> None:
         """Use one stage less from now on wherever this plan, or a deeper one cut down to it, is asked for."""

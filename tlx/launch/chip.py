@@ -82,7 +82,8 @@ def capturing() -> bool:
 
 def tracing(values: Iterable[Any] = ()) -> bool:
     """Whether torch is recording a program instead of running it."""
-    if any(is_symbolic(value) for value in values):
-        return True
+    for value in values:
+        if is_symbolic(value):
+            return True
     guards = sys.modules.get("torch._guards")
     return guards is not None and guards.TracingContext.try_get() is not None

@@ -9,11 +9,13 @@ from typing import Any
 
 from tlx.launch import chip, switches
 from tlx.launch.adapter import Adapter, Decision, Ticket, Unusable
+from tlx.launch.express import capture
 from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import Fallback
 from tlx.launch.keys import LaunchCache
-from tlx.launch.pointers import is_pointer, noting_storage, storage_of
+from tlx.launch.pointers import is_pointer, noting_storage, same_storage, storage_of
 from tlx.launch.prepare import Guarded, guarded
+from tlx.launch.routes import Route, choice_of
 from tlx.launch.schedule import Dispatch, Schedule
 from tlx.launch.stack import Stack, rebuild, take_apart, tuner_over
 from tlx.launch.stats import Counters
@@ -83,13 +85,20 @@ class Dispatcher:
         """Launch whichever kernel is right for these arguments, and count which it was."""
         decision = self._decide(args, kwargs)
         refusal = decision.fallback
+        follows = callable(grid)
         if refusal is None:
             try:
-                if self._bare:
+                route = decision.routes.get(follows)
+                if route is not None and route.holds():
+                    result = route.launch(grid, args, kwargs)
+                    self.tuned = decision.stacks.get(follows) if route.tuned else None
+                elif self._bare:
                     result = self._adapter.launch(decision, None, args, kwargs, grid)
                 else:
                     result = self._launch_through_stack(decision, args, kwargs, grid)
                 self.counters.ran_fast()
+                if follows not in decision.routes and any(ready.express for ready in decision.launches.values()):
+                    self._find_route(decision, follows, args, kwargs)
                 return result
             except Unusable as unusable:
                 refusal = unusable.fallback
@@ -100,10 +109,50 @@ class Dispatcher:
             self._tell(refusal)
         self.counters.ran_original(refusal.code)
         self.tuned = None
+        route = decision.original_route
+        if route is not None and route.holds():
+            return route.launch(grid, args, kwargs)
         if self.stack.known:
-            return self.original.run(*args, grid=grid, warmup=False, **kwargs)
+            compiled = self.original.run(*args, grid=grid, warmup=False, **kwargs)
+            if decision.repeats < 2 and decision.device is not None:
+                self._find_original_route(decision, compiled, args, kwargs)
+            return compiled
         # An outer decorator of someone else's may know no more than this.
         return self.original[grid](*args, **kwargs)
+
+    def _find_route(self, decision: Decision, follows: bool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """After a specialized launch: whether the next of this description can go the short way."""
+        stack = self._adapter if self._bare else decision.stacks[follows]
+        choice = None if stack is self._adapter else choice_of(stack, args, kwargs)
+        if stack is not self._adapter and (choice is None or stack.fn is not self._adapter):
+            decision.routes[follows] = None
+            return
+        found = self._adapter.route(decision, choice, kwargs)
+        if found is not None:
+            decision.routes[follows] = found
+
+    def _find_original_route(
+        self, decision: Decision, compiled: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> None:
+        """After a launch of the original: whether the next of this description can go the short way."""
+        decision.repeats += 1
+        kernel, tuner = self.stack.kernel, self.stack.tuner
+        layers = self.stack.layers
+        if decision.repeats < 2 or len(layers) > 1 or (layers and layers[0] is not tuner) or "ctas_per_cga" in kwargs:
+            return
+        choice = None if tuner is None else choice_of(tuner, args, kwargs)
+        if tuner is not None and choice is None:
+            return
+        config = {} if choice is None else choice.config.all_kwargs()
+        named, _ = self._adapter.bind(args, {**kwargs, **config})
+        values = [named[name] for name in self._adapter.arg_names]
+        express = capture(kernel, compiled, decision.device, values)
+        if express is None:
+            return
+        positions = {name: position for position, name in enumerate(self._adapter.arg_names[: len(args)])}
+        tensors = [(name, positions.get(name, -1)) for name, value in named.items() if is_pointer(value)]
+        meta = {name: named[name] for name in self._adapter.arg_names if not is_pointer(named[name])}
+        decision.original_route = Route(express, kernel, choice, meta, tensors)
 
     def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
         """Compile without launching: the specialized kernel if it would run, for every config; else the original."""
@@ -141,7 +190,8 @@ class Dispatcher:
             given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
             named = self.stack.complete(given, _as_config(config) or self._first_config(decided, follows, args, kwargs))
             ready = self._adapter.prepare(decided, (), named)
-            launch_grid, values = ready.fill(grid, (), named, processors)
+            extents = ready.extents(grid, (), named)
+            launch_grid, values = ready.fold(extents, processors), ready.values(extents, (), named)
         except Fallback as refusal:
             named, options = self._adapter.bind(args, kwargs) if self.stack.kernel is not None else (kwargs, {})
             return Dispatch("original", refusal.code, refusal.text, self.original, grid, named, options)
@@ -156,20 +206,17 @@ class Dispatcher:
             return self._never
         try:
             decision = self._cache.get(args, kwargs, chip.current_device(), self._first_decision)
-            if decision.storages and not self._still_holds(decision, args, kwargs):
-                return self._first_decision(args, kwargs)
+            for name, position, storage in decision.storages:
+                if not same_storage(args[position] if position >= 0 else kwargs[name], storage):
+                    return self._first_decision(args, kwargs)
             return decision
         except (TypeError, RuntimeError) as error:
             if chip.tracing([*args, *kwargs.values()]):
                 return Decision(self._tell(TRACING))
             return Decision(self._tell(Fallback("guard-error", f"the arguments cannot be described: {error}")))
 
-    def _still_holds(self, decision: Decision, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Whether each storage that the guard went by is what it was."""
-        named, _ = self._adapter.bind(args, kwargs)
-        return all(storage_of(named[name]) == storage for name, storage in decision.storages)
-
     def _first_decision(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Decision:
+        device = chip.current_device()
         try:
             named, _ = self._adapter.bind(args, kwargs)
             if chip.tracing(named.values()):
@@ -181,14 +228,17 @@ class Dispatcher:
             with noting_storage() as noted:
                 found = self._ask_guard(named, tensors)
             by_name = tuple(name for name in tensors if name in kwargs)
+            positions = {name: position for position, name in enumerate(self._adapter.arg_names[: len(args)])}
+            bounded = set(map(id, noted))
             storages = tuple(
-                (name, storage_of(named[name])) for name in tensors if any(named[name] is pointer for pointer in noted)
+                (name, positions.get(name, -1), storage_of(named[name]))
+                for name in tensors
+                if id(named[name]) in bounded
             )
-            device = chip.current_device()
             processors = 1 if device is None else chip.processors(device)
-            return Decision(None, found.detached(), tensors, by_name, processors, storages)
+            return Decision(None, found.detached(), tensors, by_name, processors, storages, device)
         except Fallback as refusal:
-            return Decision(self._tell(refusal))
+            return Decision(self._tell(refusal), device=device)
 
     def _ask_guard(self, named: Mapping[str, Any], tensors: tuple[str, ...]) -> Guarded:
         """What the guard says to these arguments of the source; its answer still holds the tensors."""
@@ -306,6 +356,8 @@ class Dispatcher:
         return Fallback("stale", text)
 
     def _tell(self, refusal: Fallback) -> Fallback:
+        if self.counters.told(refusal.code):
+            return refusal
         level = logging.WARNING if refusal.code in LOUD else logging.INFO
         self.counters.tell(refusal.code, f"the original runs: {refusal}", level)
         return refusal

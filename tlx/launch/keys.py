@@ -1,14 +1,17 @@
 """Recognising a launch seen before, at the price of a dictionary look-up.
 
-A launch is described by the types of its arguments, by address and dtype of each tensor, and by the value of everything
-else. Tensors themselves are never part of a description, so nothing is kept alive and a recycled `id` fools nobody.
+A launch is described by the types of its arguments, by address, dtype and device of each tensor, and by the value of
+everything else. Tensors themselves are never part of a description, so nothing is kept alive and a recycled `id` fools
+nobody. How to describe a call is the same for all calls with the same types and keywords; that is written out as a
+Python function once, for a loop over the arguments would cost more than the look-up.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -17,6 +20,7 @@ from tlx.launch.pointers import is_pointer, is_symbolic
 __all__ = ["LaunchCache"]
 
 Entry = TypeVar("Entry")
+Describe = Callable[[int | None, tuple[Any, ...], Mapping[str, Any]], tuple[Any, ...]]
 
 #: Types whose values compare and hash as what they mean. Others (lists, tuples that may hold tensors, objects) do not.
 PLAIN = (int, float, bool, str, type(None))
@@ -31,22 +35,14 @@ class _Slot(Generic[Entry]):
     used: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """What all launches with arguments of the same types and keywords have in common."""
-
-    #: Positions of tensors among positional and then keyword arguments.
-    pointers: tuple[int, ...]
-    #: Whether every other argument is a plain value.
-    plain: bool
-
-
 class LaunchCache(Generic[Entry]):
     """Launch descriptions and what was decided for each. Safe to use from several threads."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
-        self._shapes: dict[tuple[Any, ...], _Shape] = {}
+        #: How to describe calls by the types and keywords of their arguments; `None` where some have no plain value.
+        self._forms: dict[tuple[Any, ...], Describe | None] = {}
+        self._numbers = itertools.count()
         # Ordered, for a plain dict takes longer and longer to find its oldest entry.
         self._slots: OrderedDict[tuple[Any, ...], _Slot[Entry]] = OrderedDict()
         self._lock = threading.Lock()
@@ -67,19 +63,15 @@ class LaunchCache(Generic[Entry]):
         decide: Callable[[tuple[Any, ...], Mapping[str, Any]], Entry],
     ) -> Entry:
         """What was decided for this launch, or else what `decide(args, kwargs)` returns, which is then remembered."""
-        values = [*args, *kwargs.values()]
-        types = tuple(map(type, values))
-        shape = self._shapes.get(types)
-        if shape is None:
-            shape = self._shapes[types] = _shape(values)
-        if not shape.plain:
-            return decide(args, kwargs)
-        for position in shape.pointers:
-            pointer = values[position]
-            values[position] = pointer.data_ptr()
-            values.append(pointer.dtype)
         # Names tell positional from keyword arguments; the type of each value tells 1 from True and 1.0.
-        key = (types, device, *kwargs, *values)
+        form = (tuple(map(type, args)), *kwargs, *map(type, kwargs.values()))
+        try:
+            describe = self._forms[form]
+        except KeyError:
+            describe = self._forms[form] = _describer(next(self._numbers), args, list(kwargs.values()))
+        if describe is None:
+            return decide(args, kwargs)
+        key = describe(device, args, kwargs)
         slot = self._slots.get(key)
         if slot is None:
             return self._remember(key, decide(args, kwargs))
@@ -97,11 +89,41 @@ class LaunchCache(Generic[Entry]):
         return entry
 
 
-def _shape(values: Iterable[Any]) -> _Shape:
-    values = list(values)
-    pointers = tuple(position for position, value in enumerate(values) if is_pointer(value))
-    plain = all((is_pointer(value) or _is_plain(value)) and not is_symbolic(value) for value in values)
-    return _Shape(pointers, plain)
+def _describer(number: int, args: Sequence[Any], named: Sequence[Any]) -> Describe | None:
+    """The function that describes calls of one form; `number` tells its descriptions from those of other forms.
+
+    For a call f(tensor, 3, scale=0.5) it reads
+
+        def describe(device, args, kwargs):
+            (a0, a1,) = args
+            (k0,) = kwargs.values()
+            return (7, device, a0.data_ptr(), a0.dtype, a0.get_device(), a1, k0,)
+    """
+    variables = {f"a{index}": value for index, value in enumerate(args)}
+    variables |= {f"k{index}": value for index, value in enumerate(named)}
+    parts: list[str] = [str(number), "device"]
+    for variable, value in variables.items():
+        if is_symbolic(value):
+            return None
+        if is_pointer(value):
+            parts += [f"{variable}.data_ptr()", f"{variable}.dtype"]
+            if hasattr(value, "get_device"):
+                parts.append(f"{variable}.get_device()")
+            elif hasattr(value, "device"):
+                parts.append(f"str({variable}.device)")
+        elif _is_plain(value):
+            parts.append(variable)
+        else:
+            return None
+    lines = ["def describe(device, args, kwargs):"]
+    for prefix, values, source in (("a", args, "args"), ("k", named, "kwargs.values()")):
+        if values:
+            lines.append(f"    ({''.join(f'{prefix}{index}, ' for index in range(len(values)))}) = {source}")
+    lines.append(f"    return ({', '.join(parts)},)")
+    scope: dict[str, Any] = {}
+    exec("\n".join(lines), scope)
+    describe: Describe = scope["describe"]
+    return describe
 
 
 def _is_plain(value: Any) -> bool:

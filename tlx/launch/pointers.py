@@ -24,6 +24,7 @@ __all__ = [
     "is_pointer",
     "is_symbolic",
     "noting_storage",
+    "same_storage",
     "storage_of",
 ]
 
@@ -154,3 +155,13 @@ def storage_of(pointer: Pointer) -> ByteRange:
         return ByteRange(storage.data_ptr(), storage.data_ptr() + storage.nbytes())
     except AttributeError:
         return ByteRange(0, math.inf)
+
+
+def same_storage(pointer: Pointer, known: ByteRange) -> bool:
+    """Whether `storage_of(pointer)` is `known`, for launches that cannot wait."""
+    try:
+        storage = pointer.untyped_storage()  # type: ignore[attr-defined]
+    except AttributeError:
+        return known.end == math.inf
+    first = storage.data_ptr()
+    return bool(first == known.first and first + storage.nbytes() == known.end)

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tlx.launch.express import Express
 from tlx.launch.guard import Fallback, TmaView
 from tlx.launch.pointers import is_pointer
+from tlx.launch.routes import asked
 from tlx.launch.schedule import RING_CONSTEXPRS, RingPlan, Schedule
 
 __all__ = ["Guarded", "Layout", "Prepared", "guarded", "lay_out"]
@@ -34,7 +36,7 @@ class Guarded:
         return Guarded({name: view.detached() for name, view in self.views.items()}, self.pointers, self.values)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Prepared:
     """A specialized launch, but for the tensors and the grid."""
 
@@ -45,38 +47,40 @@ class Prepared:
     #: What the source's grid may read by name, but for its tensors.
     meta: Mapping[str, Any]
     options: Mapping[str, Any]
+    #: Launches so far, up to two: the second is worth remembering, and is remembered here if it can be.
+    launches: int = 0
+    express: Express | None = None
 
-    def fill(
-        self, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any], processors: int
-    ) -> tuple[tuple[int, ...], list[Any]]:
-        """The launch grid, `()` if it is empty, and the kernel's positional arguments.
+    def extents(self, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, ...]:
+        """The extents of the source's grid; a callable one is asked as Triton would ask it."""
+        return asked(grid, self.meta, self.layout.tensors, args, kwargs)
 
-        A callable `grid` is asked as Triton would ask it. Raises `Fallback` with code `grid-rank` (program ids the
-        kernel was not written for) or `grid-range`.
+    def fold(self, extents: tuple[int, ...], processors: int) -> tuple[int, ...]:
+        """The grid to launch for the source's of `extents`, `()` if it is empty.
+
+        Raises `Fallback` with code `grid-rank` (program ids the kernel was not written for) or `grid-range`.
         """
-        layout = self.layout
-        if callable(grid):
-            meta = dict(self.meta)
-            for name, position in layout.tensors:
-                meta[name] = args[position] if position >= 0 else kwargs[name]
-            grid = grid(meta)
-        extents = tuple(grid)
-        values = self.template.copy()
-        for slot, position, name in layout.live:
-            values[slot] = args[position] if position >= 0 else kwargs[name]
         tiles = math.prod(extents)
         if tiles <= 0:
-            return (), values
-        if not layout.schedule.persistent:
-            return extents, values
-        rank = layout.schedule.grid_rank
+            return ()
+        schedule = self.layout.schedule
+        if not schedule.persistent:
+            return extents
+        rank = schedule.grid_rank
         if len(extents) > rank and math.prod(extents[rank:]) != 1:
             raise Fallback("grid-rank", f"the grid {extents} has more than the {rank} axes of the plan")
         if tiles > GRID_LIMIT:
             raise Fallback("grid-range", f"the grid {extents} has more than {GRID_LIMIT} programs")
-        for slot, axis in layout.grid:
+        return (min(tiles, processors * self.plan.resident),)
+
+    def values(self, extents: tuple[int, ...], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The kernel's positional arguments."""
+        values = self.template.copy()
+        for slot, position, name in self.layout.live:
+            values[slot] = args[position] if position >= 0 else kwargs[name]
+        for slot, axis in self.layout.grid:
             values[slot] = extents[axis] if axis < len(extents) else 1
-        return (min(tiles, processors * self.plan.resident),), values
+        return values
 
 
 @dataclass(frozen=True, slots=True)

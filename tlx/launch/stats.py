@@ -80,6 +80,10 @@ class Counters:
             self._clamps[text] = None
         self.tell("clamp:" + text, text)
 
+    def told(self, topic: str) -> bool:
+        """Whether `tell` has nothing new to say about this topic."""
+        return topic in self._told
+
     def tell(self, topic: str, text: str, level: int = logging.INFO) -> None:
         """Log `text` unless `topic` was logged before for this kernel."""
         with self._lock:

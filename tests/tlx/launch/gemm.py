@@ -94,7 +94,7 @@ def matmul_ws(
 SCHEDULE = tlx.Schedule(split="BLOCK_M", persistent=True, grid_rank=1, output=("BLOCK_M", "BLOCK_N"))
 
 
-def bind(decorate=lambda kernel: kernel, **changes):
+def bind(decorate=lambda kernel: kernel, converted=matmul_ws, **changes):
     """A fresh binding of the product to its conversion, in the decorators given."""
     settings = {
         "guard": kernels.guard,
@@ -103,4 +103,4 @@ def bind(decorate=lambda kernel: kernel, **changes):
         "fingerprint": tlx.fingerprint_of(kernels.matmul),
         **changes,
     }
-    return tlx.specialized(decorate(triton.jit(kernels.matmul.fn)), matmul_ws, **settings)
+    return tlx.specialized(decorate(triton.jit(kernels.matmul.fn)), converted, **settings)

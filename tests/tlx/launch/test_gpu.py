@@ -185,3 +185,23 @@ def test_tensors_on_another_device_or_chip_are_left_to_the_original():
     a, b, c = problem(device="cuda:1")
     with torch.cuda.device(1):
         check(kernel, a, b, c, "specialized", **TILES)
+
+
+@pytest.mark.parametrize(("K", "path"), [(256, "specialized"), (251, "original")])
+@pytest.mark.parametrize("tuned", [False, True])
+def test_the_short_way_computes_the_same(K, path, tuned):
+    kernel = gemm.bind(TUNED if tuned else lambda kernel: kernel)
+    options = {} if tuned else {**TILES, "num_warps": 8, "num_stages": 3}
+    problems = [problem(M=512, K=K), problem(M=256, K=K)]
+    for _ in range(5):
+        for a, b, c in problems:
+            c.fill_(float("nan"))
+            check(kernel, a, b, c, path, **options)
+            right(a, b, c)
+    a, b, c = problems[0]
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launch(kernel, a, b, c, **options)
+    c.fill_(float("nan"))
+    graph.replay()
+    right(a, b, c)
