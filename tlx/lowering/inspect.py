@@ -20,10 +20,10 @@ COUNTED = ("HGMMA", "IGMMA", "QGMMA", "UTMALDG", "UTMASTG", "SYNCS", "USETMAXREG
 #: opcodes that are a product of a whole warp group, by operand kind
 WARPGROUP_PRODUCTS = ("HGMMA", "QGMMA", "IGMMA")
 
-#: from accumulator #mma to operand A over #mma
-#: Operations on global memory by the threads themselves.
-_GLOBAL = re.compile(r"\btt\.(load|store|atomic_rmw|atomic_cas)\b")
-_STAYS = re.compile(r", (#mma\w*)> -> tensor<\S+, #ttg\.dot_op<\{opIdx = 0, parent = \1,")
+#: from an accumulator to operand A over an accumulator
+_STAYS = re.compile(r", (#mma\w*)> -> tensor<\S+, #ttg\.dot_op<\{opIdx = 0, parent = (#mma\w*),")
+#: an accumulator layout by its name, with how its warps are arranged
+_ACCUMULATOR = re.compile(r"^(#mma\w*) = #ttg\.nvidia_mma<\{.*?(warpsPerCTA = \[[^\]]*\])", re.MULTILINE)
 _NOTE = re.compile(r"\(C(\d+)\)")
 
 
@@ -126,10 +126,11 @@ def dot_loop_conversions(ttgir: str) -> tuple[str, ...]:
     order.
 
     A product's result that becomes the register operand of the next one stays in its registers, so the conversion from
-    an accumulator layout to the operand layout of the same accumulator is not listed; nor is that of one number per row
+    an accumulator layout to the operand layout of the same accumulator, or of one with other columns, is not listed; nor is that of one number per row
     or column. Where the loop itself loads or stores global memory, tiles change to and from the layout of such accesses
     as the kernel asks: there, conversions between two accumulator layouts are listed alone.
     """
+    warps = dict(_ACCUMULATOR.findall(ttgir))
     open_loops: list[tuple[int, int]] = []  # (depth of braces before the loop, first line)
     lines = ttgir.splitlines()
     spans: list[tuple[int, int]] = []
@@ -149,13 +150,15 @@ def dot_loop_conversions(ttgir: str) -> tuple[str, ...]:
         if dots and not any(first < start and end < last for start, end in inner):
             inner.append((first, last))
             asks = any(_GLOBAL.search(line) for line in lines[first : last + 1])
-            found |= {n for n in range(first, last) if _converts(lines[n], between_accumulators=asks)}
+            found |= {n for n in range(first, last) if _converts(lines[n], warps, between_accumulators=asks)}
     return tuple(lines[n].strip() for n in sorted(found))
 
 
-def _converts(line: str, *, between_accumulators: bool) -> bool:
-    if "ttg.convert_layout" not in line or _STAYS.search(line):
+def _converts(line: str, warps: Mapping[str, str], *, between_accumulators: bool) -> bool:
+    if "ttg.convert_layout" not in line:
         return False
+    if (stays := _STAYS.search(line)) and warps.get(stays[1], stays[1]) == warps.get(stays[2], stays[2]):
+        return False  # a warp group spreads its rows alike over any number of columns
     shape = re.search(r": tensor<((?:\d+x)+)", line)
     if shape is not None and sum(side not in ("", "1") for side in shape[1].split("x")) < 2:
         return False
