@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console, RenderableType
@@ -14,7 +14,6 @@ from rich.text import Text
 from ..catalogue import CATALOGUE
 from ..migrate.record import INTERNAL, LIMIT, FileRecord
 from ..migrate.report import Summary
-from ..migrate.run import Watch
 
 #: Verdict → style, in the order in which a bar shows them.
 VERDICTS = {"converted": "green", "declined": "red", "unprofitable": "yellow", "no-dot": "bright_black"}
@@ -94,8 +93,11 @@ def headline(counts: Summary) -> Text:
 
 
 @contextmanager
-def watching(console: Console) -> Iterator[Watch]:
-    """A progress bar with the current file, while somebody watches; otherwise nothing."""
+def watching(console: Console) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar with the current file, while somebody watches; otherwise nothing.
+
+    Its value is told how many files are done, of how many, and what is being done.
+    """
     if not console.is_terminal:
         yield lambda *_: None
         return
