@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -175,3 +180,38 @@ def test_a_kernel_that_fails_verification_is_not_written(tree: Path, monkeypatch
     assert "slot 0 of a_ring" in one.message
     assert found.texts is None
     assert found.reportable
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are looked up in /proc")
+def test_ctrl_c_ends_the_run_and_its_children_and_leaves_no_copy(tree: Path, tmp_path: Path, sabotage):
+    (tree / "a.py").write_text(kernel("hangs"))
+    output = tmp_path / "out"
+    words = [sys.executable, "-c", "from tlxify.cli import main; main()", "migrate", tree, "--output-dir", output]
+    root = str(Path(__file__).parents[2])
+    path = os.pathsep.join([os.environ["PYTHONPATH"], root])
+    process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE)
+    with process:
+        deadline = time.monotonic() + 60
+        while len(children(process.pid)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        started = children(process.pid)
+        assert started, "no child was ever started"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) != 0
+    assert not [pid for pid in started if alive(pid)]
+    assert [path.name for path in tmp_path.iterdir()] == ["tree"]
+
+
+def children(parent: int) -> list[int]:
+    """Processes that a process started, whichever of its threads did."""
+    found = []
+    for task in Path(f"/proc/{parent}/task").iterdir():
+        found += [int(pid) for pid in (task / "children").read_text().split()]
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]
+    except FileNotFoundError:
+        return False
