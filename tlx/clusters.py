@@ -26,6 +26,9 @@ def cluster_size_1d(_semantic: Any = None) -> Any:
 def cluster_barrier(_semantic: Any = None) -> None:
     """All threads of all CTAs of the cluster meet (``barrier.cluster``); without clusters, those of the CTA.
 
+    A clustered kernel without ``async_tasks`` ends with one where another CTA may still write to this one's shared
+    memory or barriers; with them, regions begin and end with such a meeting by themselves.
+
     Raises:
         TLXError: in a kernel with ``async_tasks``, where no code is run by all threads.
     """

@@ -92,6 +92,8 @@ class Contract:
     tiled: tuple[tuple[str, str], ...] = ()
     #: Sizes that the kernel relies on being a multiple of a tile: it does not mask there.
     multiples: tuple[tuple[str, str], ...] = ()
+    #: Sizes that are strides of what is read, too: of whole 16 bytes, or the TMA cannot read it.
+    aligned: tuple[str, ...] = ()
 
 
 def cdiv(a: int, b: int) -> int:

@@ -281,8 +281,9 @@ class Plan:
     names: tuple[tuple[str, str], ...]
     #: Rows and columns of the dots' results.
     products: tuple[tuple[str, str], ...] = ()
-    #: An accumulator is one of two values where arms meet again.
-    branched: bool = False
+    #: Registers must hold more than the accumulators: one is one of two values where arms meet again, or a tile of
+    #: memory is combined with it.
+    crowded: bool = False
     #: Loops whose counter has another name here.
     counters: tuple[tuple[Span, str], ...] = ()
     #: Proofs and notes worth a comment in the output: (statement, text).

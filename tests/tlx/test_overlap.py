@@ -138,6 +138,43 @@ def test_a_pool_is_one_allocation(arranged):
 
 
 @tlx.jit
+def used_in_control_flow(out, n, WHERE: tl.constexpr):
+    pool = tlx.storage_alias_spec()
+    a = tlx.local_alloc((64, 64), tl.float32, 1, reuse=pool)
+    b = tlx.local_alloc((64, 64), tl.float32, 1, reuse=pool)
+    block = tl.zeros((64, 64), tl.float32)
+    if WHERE == "loop":
+        for _ in range(n):
+            block = block + tlx.local_load(a[0])
+    if WHERE == "while":
+        i = 0
+        while i < n:
+            block = block + tlx.local_load(a[0])
+            i += 1
+    if WHERE == "branch":
+        if n > 3:
+            block = block + tlx.local_load(a[0])
+        else:
+            block = block + tlx.local_load(b[0])
+    if WHERE == "tasks":
+        with tlx.async_tasks():
+            with tlx.async_task("default"):
+                tlx.local_store(a[0], tl.zeros((64, 64), tl.float32))
+            with tlx.async_task(num_warps=4):
+                tl.store(out, tl.sum(tlx.local_load(b[0])))
+    tlx.local_store(b[0], block)
+    tl.store(out, tl.sum(tlx.local_load(a[0])))
+
+
+@pytest.mark.parametrize("where", ["loop", "while", "branch", "tasks"])
+def test_a_pool_first_used_in_control_flow_exists_before(where):
+    text = tlx.compile(used_in_control_flow, {"out": "*fp32", "n": "i32"}, {"WHERE": where}).asm["ttgir"]
+    assert text.count("ttg.local_alloc") == 1
+    inner = re.search(r"scf\.(for|while|if)|ttg\.warp_specialize", text)
+    assert text.index("ttg.local_alloc") < inner.start()
+
+
+@tlx.jit
 def misused(out, WHAT: tl.constexpr):
     pool = tlx.storage_alias_spec(buffer_size_bytes=8192)
     a = tlx.local_alloc((64, 64), tl.float16, 1, reuse=pool)
@@ -165,7 +202,7 @@ def misused(out, WHAT: tl.constexpr):
     ("what", "message"),
     [
         ("late", "allocate all its buffers before the first is used"),
-        ("twice", "set_buffer_overlap comes once"),
+        ("twice", "set_buffer_overlap comes once, before any use"),
         ("partial", "set_buffer_overlap leaves out b"),
         ("foreign", "a buffer that was not allocated with reuse= this pool"),
         ("too large", "the members need 12288 bytes, buffer_size_bytes allows 8192"),

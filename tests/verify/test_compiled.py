@@ -6,6 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+pytest.importorskip("triton")
+
+from triton.compiler.errors import CompilationError
+
+import tlx
 from tlxify.verify.compiled import Variant, compile_dispatch, compile_variants, dispatched, judge, variants
 from tlxify.verify.inputs import full_size_case
 from tlxify.verify.loading import load
@@ -59,11 +64,6 @@ ROWS = "                rows = pid_m"
 REFUSED = {
     "no-setmaxreg": changed((", registers=CONSUMER_REGISTERS", "")),
     "no-hgmma": changed((DOT, SUMMED), (WAIT, "pass\n"), (WAIT.replace("1", "0"), "pass\n")),
-    "no-utmaldg": changed(
-        ("in tl.static_range(CONSUMERS)", "in tl.static_range(0)"),
-        (B_LOAD, f"{SKIP}{B_LOAD.replace('if', 'elif')}"),
-    ),
-    "c7514": changed((DOT, f"{DOT}{INDENT}acc = acc * 1.5\n")),
     "stack": changed((ZEROS, f"{HELD}{ZEROS}"), (ROWS, f"{RELEASED}{ROWS}")),
     "convert-layout": changed((DOT, f"{READ_BACK}{DOT}"), (WAIT, WAIT.replace("1", "0"))),
 }
@@ -74,8 +74,34 @@ def test_a_kernel_without_it_is_refused(code):
     assert code in dict(judge(facts_of(REFUSED[code])))
 
 
-def test_more_shared_memory_than_a_cta_has_is_refused():
-    assert "shared-memory" in dict(judge(facts_of(samples.TEXT, STAGES=12)))
+#: faults that the language refuses before there is machine code to look at → the fault, what is said
+REFUSED_EARLIER = {
+    "no-utmaldg": (
+        changed(
+            ("in tl.static_range(CONSUMERS)", "in tl.static_range(0)"),
+            (B_LOAD, f"{SKIP}{B_LOAD.replace('if', 'elif')}"),
+        ),
+        "no copy in this kernel signals this barrier",
+    ),
+    "c7514": (changed((DOT, f"{DOT}{INDENT}acc = acc * 1.5\n")), "while the tensor cores are still writing it"),
+}
+
+
+@pytest.mark.parametrize("code", REFUSED_EARLIER)
+def test_the_language_refuses_it_earlier(code):
+    text, message = REFUSED_EARLIER[code]
+    with pytest.raises(tlx.TLXError, match=message):
+        facts_of(text)
+
+
+def test_no_loop_through_the_tma_is_refused(sound):
+    assert "no-utmaldg" in dict(judge(replace(sound, load_loops=())))
+
+
+def test_more_shared_memory_than_a_cta_has_is_refused(sound):
+    assert "shared-memory" in dict(judge(replace(sound, shared=300_000)))
+    with pytest.raises(CompilationError, match="bytes of shared memory at the same time, sm_90 has 232448"):
+        facts_of(samples.TEXT, STAGES=12)
 
 
 def test_registers_that_are_not_moved_are_refused():

@@ -44,8 +44,9 @@ class Schedule:
     output: tuple[str, ...] = ()
     #: Where there is more than one dot, the constexprs that are rows and columns of each result.
     products: tuple[tuple[str, str], ...] = ()
-    #: The accumulator is one of two values where arms meet again: that takes twice its registers.
-    branched: bool = False
+    #: Registers must hold more than accumulators: one is one of two values where arms meet again, or a tile of memory
+    #: is combined with it.
+    crowded: bool = False
     #: Configs to try besides the source's, in its terms: constexprs, `num_warps` and `num_stages`. A config may also
     #: fix `CONSUMERS`, `CONSUMER_WARPS` and `CONSUMER_REGISTERS`.
     configs: Sequence[Mapping[str, Any]] = ()

@@ -72,8 +72,8 @@ class Sharing:
 SHARINGS = (Sharing(4, 104, 64, 64, 32), Sharing(2, 216, 128, 128, 128))
 
 
-#: Accumulators per thread that may be one of two values: ptxas keeps both, and spills with 128.
-BRANCHED_ACCUMULATORS = 64
+#: Accumulators per thread beside which as much again may be held: ptxas spills with 128.
+CROWDED_ACCUMULATORS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ def _consumer_groups(schedule: Schedule, arguments: Mapping[str, Any], num_warps
     """Consumer groups, warps in each, and registers per consumer thread."""
     rows = arguments.get(schedule.split) if schedule.split is not None else None
     splits = rows is not None and rows % (2 * WGMMA_ROWS) == 0
-    few = num_warps <= 4 and not (schedule.branched and _accumulators(schedule, arguments, 4) > BRANCHED_ACCUMULATORS)
+    few = num_warps <= 4 and not (schedule.crowded and _accumulators(schedule, arguments, 4) > CROWDED_ACCUMULATORS)
     consumers, warps = (1, 4) if few else (2, 4) if splits else (1, 8)
     consumers = arguments.get("CONSUMERS", consumers)
     warps = arguments.get("CONSUMER_WARPS", warps)
@@ -228,7 +228,7 @@ def _accumulators(schedule: Schedule, arguments: Mapping[str, Any], warps: int) 
 def _registers(schedule: Schedule, arguments: Mapping[str, Any], warps: int) -> int:
     """Registers of a consumer thread: as few as its tile allows where CTAs can share an SM, else all there are."""
     output = [side for side in map(arguments.get, schedule.output) if isinstance(side, int)]
-    if warps > 4 or len(output) != 2 or schedule.branched:
+    if warps > 4 or len(output) != 2 or schedule.crowded:
         return MANY_REGISTERS
     wide = [arguments.get(columns) for _, columns in schedule.products]
     columns = max([output[1], *(side for side in wide if isinstance(side, int))])

@@ -20,10 +20,12 @@ from triton.compiler.code_generator import CodeGenerator, _unwrap_if_constexpr
 from triton.compiler.errors import CompilationError
 from triton.language import str_to_ty
 
+from ..descriptors import tensor_descriptor_ptr
 from ..tasks import RegionSpec, async_task, async_tasks
 from . import tasks
 from .descriptors import TensorDescriptor, adopt_type
 from .layouts import preferred
+from .pools import PooledBuffer
 from .semantic import Task, TaskContext, TLXSemantic
 from .state import current
 
@@ -71,7 +73,10 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
     @contextmanager
     def _rehearsal(self) -> Iterator[None]:
         """A block that is thrown away, with the scope put back as it was."""
+        self.lay_out_pools()
         lscope, local_defs = self.lscope.copy(), self.local_defs.copy()
+        places = [value for value in lscope.values() if isinstance(value, tensor_descriptor_ptr)]
+        made = [dict(place.made) for place in places]
         ip, loc = self._get_insertion_point_and_loc()
         block = self.builder.create_block()
         self.builder.set_insertion_point_to_start(block)
@@ -81,6 +86,19 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
             block.erase()
             self._set_insertion_point_and_loc(ip, loc)
             self.lscope, self.local_defs = lscope, local_defs
+            for place, before in zip(places, made, strict=True):
+                place.made.clear()
+                place.made.update(before)
+
+    def lay_out_pools(self) -> None:
+        """Allocates the pools of this function before control flow: afterwards, and in all branches, they are there."""
+        for pool in current().pools:
+            if pool.semantic is self.semantic:
+                pool.lay_out()
+        for name, value in self.lscope.items():
+            if isinstance(value, PooledBuffer) and value.pool.views is not None:
+                # From here on a buffer like any other, which loops may carry.
+                self.lscope[name] = value.pool.resolved(value)
 
     def _blocks(self, scope: dict[str, Any]) -> dict[str, Any]:
         return {name: value.type.layout for name, value in scope.items() if _is_block(value)}
@@ -130,6 +148,7 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
             super().visit_For(node)
             return
         # The rehearsal needs some value of the induction variable, of the type that it will have.
+        self.lay_out_pools()
         name, scope = node.target.id, self.lscope.copy()
         dtype = self._induction_type(node.iter)
         self.lscope[name] = self.semantic.tensor(self.builder.create_poison(dtype.to_ir(self.builder)), dtype)
@@ -147,6 +166,7 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
 
     def visit_While(self, node: ast.While) -> None:
         """Stock, with settled layouts."""
+        self.lay_out_pools()
         if not self._carries_blocks(node):
             super().visit_While(node)
             return
@@ -155,6 +175,7 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
 
     def visit_if_scf(self, cond: Any, node: ast.If) -> None:
         """Stock, with settled layouts."""
+        self.lay_out_pools()
         if not _stored(node.body, node.orelse):
             super().visit_if_scf(cond, node)
             return
@@ -164,6 +185,7 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
 
     def visit_if_top_level(self, cond: Any, node: ast.If) -> None:
         """Stock; a branch that returns cannot be rehearsed, so what both leave behind ends as it entered."""
+        self.lay_out_pools()
         with self._settled([node.body, node.orelse]):
             super().visit_if_top_level(cond, node)
 

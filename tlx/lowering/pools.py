@@ -66,8 +66,8 @@ class Pool:
         """A new member."""
         if self.views is not None:
             raise TLXError(
-                "this storage_alias_spec is laid out already: allocate all its buffers before the first is used and "
-                "before set_buffer_overlap"
+                "this storage_alias_spec is laid out already: allocate all its buffers before the first is used, "
+                "before set_buffer_overlap, and before loops, branches and tasks"
             )
         if wanted.storage is not self.storage:
             raise TLXError(f"a buffer in {wanted.storage.name} cannot join a pool in {self.storage.name}")
@@ -78,7 +78,10 @@ class Pool:
     def arrange(self, tree: reuse_group) -> None:
         """Lays out by a tree."""
         if self.views is not None:
-            raise TLXError("this storage_alias_spec is laid out already: set_buffer_overlap comes once, before any use")
+            raise TLXError(
+                "this storage_alias_spec is laid out already: set_buffer_overlap comes once, before any use and before "
+                "loops, branches and tasks"
+            )
         known = {id(buffer): self._member(buffer) for buffer in self.members}
         arrangement = arrange(self._group(tree, known), self._limit())
         missing = [buffer.name for buffer in self.members if not self._placed(known[id(buffer)], arrangement)]
@@ -86,11 +89,15 @@ class Pool:
             raise TLXError(f"set_buffer_overlap leaves out {', '.join(missing)}")
         self._allocate(arrangement, known)
 
-    def resolved(self, member: PooledBuffer) -> buffered_tensor:
-        """The view that a member is."""
-        if self.views is None:
+    def lay_out(self) -> None:
+        """Allocates, if that has not been done: all members from the first byte on."""
+        if self.views is None and self.members:
             known = {id(buffer): self._member(buffer) for buffer in self.members}
             self._allocate(on_top(list(known.values()), self._limit()), known)
+
+    def resolved(self, member: PooledBuffer) -> buffered_tensor:
+        """The view that a member is."""
+        self.lay_out()
         assert self.views is not None
         return self.views[id(member)]
 

@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .pools import Pool
 
 
 @dataclass(slots=True)
@@ -24,6 +28,8 @@ class Compilation:
     has_region: bool = False
     #: places of the regions seen so far → whether they are exclusive
     regions: dict[tuple[str, int], bool] = field(default_factory=dict)
+    #: pools of memory, in the order in which they were named
+    pools: list[Pool] = field(default_factory=list)
     #: id of a named barrier → threads that take part
     named_barriers: dict[int, int] = field(default_factory=dict)
 

@@ -59,6 +59,7 @@ def generate_region(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -
         raise gen.error(node, "async_tasks cannot be nested")
     _no_return(gen, node)
     _alone(gen, node, region)
+    gen.lay_out_pools()
     default, workers = _roles(gen, node)
     workers = _share_registers(gen, node, default, workers)
     if gen.semantic.cluster_size > 1:

@@ -78,7 +78,9 @@ class TensorMemorySemantic(BufferSemantic):
         """A pool without members."""
         if storage is storage_kind.tmem:
             self._needs_blackwell("storage_kind.tmem")
-        return Pool(self, storage, size)
+        pool = Pool(self, storage, size)
+        current().pools.append(pool)
+        return pool
 
     def raw_memory(self, storage: storage_kind, bits: int, members: list[buffered_tensor_type]) -> tuple[Any, int]:
         """Memory of at least so many bits (per lane, in tensor memory) for any kind of tile, and how many it has.

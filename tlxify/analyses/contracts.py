@@ -13,6 +13,7 @@ from ..model import Kernel, Param
 from ..parse.launches import CallSite, call_sites, tuner_configs
 from ..poly import ONE, Poly
 from ..source import Span
+from .grids import outermost, programs
 from .scalars import Scalars, one_more
 
 #: Tiles to verify with where the source's own configs are unknown: rows, columns, depth, warps, stages.
@@ -67,6 +68,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
             pair for pair in (rows, columns, None if counted else depth) if pair and (pair != depth or not counted)
         ),
         multiples=tuple(dict.fromkeys(extents.multiples)),
+        aligned=tuple(sorted(sizes & _words(s for t in specs if t.reads for s in t.strides))),
     )
 
 
@@ -202,6 +204,9 @@ class _Tensors:
             if index.free is not None:
                 self.free[index.free] = None
             return index.extent
+        if (size := outermost(dimension.coordinate)) is not None:
+            self.free[size] = None
+            return size
         last = self.scalars.upper(dimension.coordinate)
         return one_more(last) if last is not None else None
 
@@ -372,6 +377,10 @@ def _grid(
                 quotient, rest = d.coordinate.divide(length) if length.monomial else (Poly(), d.coordinate)
                 if not rest.terms and (axis := _program_axis(quotient)) is not None:
                     direct.setdefault(axis, f"cdiv({extents.of[d.axis]}, {length.text()})")
+    for axis in sorted(axes - set(direct)):
+        if (found := programs(facts, extents.of, axis)) is not None:
+            direct[axis] = found[0]
+            free += [found[1]] if found[1] is not None else []
     if axes <= set(direct):
         return tuple(direct.get(axis, "1") for axis in range(max(axes) + 1))
     for site in sites:

@@ -35,8 +35,6 @@ def _guard(plan: Plan) -> str:
     taken = set(needed)
     for descriptor, name in variables.items():
         variables[descriptor] = name if name not in taken else f"{name}_view"
-    for claim in guard.claims:
-        lines.append(f'    tlx.require({claim}, "claim", {claim!r} " does not hold")')
     for view in guard.views:
         arguments = [
             f'"{view.parameter}"',
@@ -74,9 +72,14 @@ def _guard(plan: Plan) -> str:
 
 def _boxes(plan: Plan) -> str:
     sides = dict.fromkeys(name for _, b in plan.buffers() for side in b.tile for name in _identifiers(side))
-    parameters = [*sides, *(["CONSUMERS"] if plan.split else []), "**_"]
+    asked = dict.fromkeys(name for claim in plan.guard.claims for name in _identifiers(claim))
+    parameters = [*{**sides, **asked}, *(["CONSUMERS"] if plan.split else []), "**_"]
     lines = [_definition(names(plan)[1], parameters)]
     lines.append('    """One slot\'s TMA box per descriptor, in elements, axes in the order of the guard\'s views."""')
+    if plan.guard.claims:
+        # The guard knows what the call says; tuners and heuristics have their say later, config by config.
+        lines.append("    # What the converted kernel relies on: any other config is left to the original.")
+    lines += [f'    tlx.require({claim}, "claim", {_quoted(f"not so: {claim}")})' for claim in plan.guard.claims]
     entries = []
     ranks = {fill.buffer: len(fill.coordinates) for _, _, fill in plan.fills()}
     for ring, buffer in plan.buffers():
@@ -102,8 +105,8 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
         schedule.append(f"output={_names(plan.products[0])}")
     if len(plan.products) > 1:
         schedule.append(f"products=({', '.join(map(_names, plan.products))})")
-    if plan.branched:
-        schedule.append("branched=True")
+    if plan.crowded:
+        schedule.append("crowded=True")
     arguments = [
         "original",
         plan.converted,
@@ -140,7 +143,7 @@ def _parameters(plan: Plan) -> list[str]:
     shapes = [*(v.shape for v in guard.views), *(s.shape for s in guard.stored)]
     strides = [*(v.strides for v in guard.views), *(s.strides for s in guard.stored)]
     texts = [text for texts in (*shapes, *strides) for text in texts if text]
-    words = {word for text in (*texts, *guard.claims) for word in _identifiers(text)}
+    words = {word for text in texts for word in _identifiers(text)}
     return [name for name in plan.parameters if name in words or name in pointers]
 
 

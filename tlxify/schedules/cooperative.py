@@ -37,17 +37,20 @@ def plan(
     *,
     persistent: bool = True,
     profitable: bool = True,
+    by_value: frozenset[str] = frozenset(),
 ) -> Plan:
     """The plan for a kernel. Raises Decline with the first requirement that does not hold.
 
     `parameters` are the kernel's, in order; `taken` are all names that it or its module uses. With `profitable`, a plan
-    that cannot be expected to pay is refused as well.
+    that cannot be expected to pay is refused as well. Tiles called one of `by_value` are loaded into registers.
     """
     requirements.any_dot(facts)
     requirements.effects(facts)
     tree = Tree.of(facts.statements)
     names = Names(taken)
-    around, feeds, where = _placed(facts, tree, parameters, names, target, persistent=persistent, profitable=profitable)
+    around, feeds, where = _placed(
+        facts, tree, parameters, names, target, by_value, persistent=persistent, profitable=profitable
+    )
     positions.no_block_pointers(facts, feeds.feeds)
     groups = _groups(facts, tree, feeds, where)
     made = rings.build(around, tree, feeds, groups, where)
@@ -64,9 +67,11 @@ def plan(
     order.not_read_back(facts, tasks[0].keeps - filling)
     tiles = frozenset(load.target for load in facts.loads if load.id in feeds.feeds and load.target)
     order.same_way(facts, tasks[0].keeps, filling, tiles)
-    order.views_by_name(facts, tasks[1].keeps, made, dots)
+    if names_read := order.misnamed(facts, tasks[1].keeps, made, dots) - by_value:
+        again = by_value | names_read
+        return plan(facts, parameters, taken, target, persistent=persistent, profitable=profitable, by_value=again)
     if around.persistence and order.rebound(facts, parameters, [task.keeps for task in tasks]):
-        return plan(facts, parameters, taken, target, persistent=False, profitable=profitable)
+        return plan(facts, parameters, taken, target, persistent=False, profitable=profitable, by_value=by_value)
     arrivals = introduced["CONSUMERS"] if around.split else "1"
     return Plan(
         kernel=facts.kernel,
@@ -87,7 +92,7 @@ def plan(
         reversible=tuple(comparison.span for comparison in facts.comparisons if comparison.integers),
         names=tuple(introduced.items()),
         products=_products(facts),
-        branched=order.joined(facts),
+        crowded=order.joined(facts) or _held_beside(facts, feeds),
         counters=tuple(around.counters.items()),
         notes=_notes(facts, [feed for feed in feeds.feeds.values() if feed.wrapped]),
     )
@@ -99,6 +104,7 @@ def _placed(
     parameters: tuple[str, ...],
     names: Names,
     target: Target,
+    by_value: frozenset[str],
     *,
     persistent: bool,
     profitable: bool,
@@ -106,7 +112,7 @@ def _placed(
     """The loads that slots can take over, each with where its tile comes from. Raises Decline."""
     reasons: dict[int, Diagnostic] = {}
     while True:
-        feeds = feeding(facts, tree, reasons)
+        feeds = feeding(facts, tree, reasons, by_value)
         if profitable:
             requirements.worthwhile(facts, feeds)
         _some_feed(facts, feeds)
@@ -224,7 +230,9 @@ def _consumer_roots(facts: Facts, made: tuple[Ring, ...], dots: tuple[DotStep, .
 def _effects(facts: Facts) -> frozenset[Span]:
     stores = {store.statement for store in facts.stores}
     checks = {statement.span for statement in facts.statements if statement.text_kind in _CHECKS}
-    return frozenset(stores | checks)
+    effects = [span for span, _ in facts.effects]
+    simple = [s.span for s in every(facts.statements) if s.kind == "simple"]
+    return frozenset(stores | checks | {span for span in simple if any(span.contains(effect) for effect in effects)})
 
 
 def _calls(
@@ -243,6 +251,13 @@ def _claims(facts: Facts, feeds: Feeding) -> tuple[str, ...]:
     ]
     found = [text for feed in feeds.feeds.values() for text in claims(facts, feed.access) or ()]
     return tuple(dict.fromkeys([*assumed, *found]))
+
+
+def _held_beside(facts: Facts, feeds: Feeding) -> bool:
+    """Whether the consumer holds a whole tile of memory beside an accumulator: a bias or residual that it loads."""
+    parts = {part for load in facts.armed for part in load.parts}
+    tiles = [load for load in facts.loads if sum(axis is not None for axis in load.axes) > 1 and load.id not in parts]
+    return any(load.id not in feeds.feeds for load in tiles)
 
 
 def _products(facts: Facts) -> tuple[tuple[str, str], ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, Sum, every
+from ..source import Span
 from . import positions, requirements
 from .tree import Tree
 
@@ -40,8 +41,16 @@ class Feeding:
     refused: dict[int, Diagnostic]
 
 
-def feeding(facts: Facts, tree: Tree, reasons: dict[int, Diagnostic] | None = None) -> Feeding:
-    """The largest such division of the work. `reasons` are refusals that planning a buffer has found."""
+def feeding(
+    facts: Facts,
+    tree: Tree,
+    reasons: dict[int, Diagnostic] | None = None,
+    by_value: frozenset[str] = frozenset(),
+) -> Feeding:
+    """The largest such division of the work. `reasons` are refusals that planning a buffer has found.
+
+    `by_value` are names that mean something else besides their tile: what they hold is loaded into registers.
+    """
     refused = dict(reasons or {})
     found: dict[int, tuple[DotOperand, Access, bool]] = {}
     for dot in facts.dots:
@@ -54,7 +63,7 @@ def feeding(facts: Facts, tree: Tree, reasons: dict[int, Diagnostic] | None = No
                 except Decline as refusal:
                     refused[number] = refusal.diagnostic
     _whole_branches(facts, found, refused)
-    in_place = {number for number in found if _alone(facts, number)}
+    in_place = {n for n in found if _alone(facts, n) and facts.loads[n].target not in by_value}
     dots = [dot for dot in facts.dots if _reads_slots(facts, dot)]
     while True:
         dots = [dot for dot in dots if dot.b.load in in_place and not _loads_into_registers(facts, dot, in_place)]
@@ -87,9 +96,10 @@ def _whole_branches(
             if not load.parts:
                 continue
             same = [n for n in found if facts.loads[n].statement == load.statement]
-            covered = {facts.loads[part].statement for n in same for part in facts.loads[n].parts}
+            covered = {statement for n in same for statement in _arms(facts, facts.loads[n])}
             branch = next(s for s in every(facts.statements) if s.span == load.statement)
-            other = next((s for s in every((*branch.body, *branch.orelse)) if s.span not in covered), None)
+            inner = every((*branch.body, *branch.orelse))
+            other = next((s for s in inner if s.kind != "branch" and s.span not in covered), None)
             alone = branch.kind == "branch" and load.target is not None
             if (alone and other is not None) or (not alone and branch.binds != {load.target}):
                 name = next((text for span, text in facts.conditions if span == branch.span), "a condition")
@@ -108,6 +118,13 @@ def _strided(facts: Facts, load: Load, side: DotOperand) -> tuple[Access, bool]:
     return access, requirements.rows_are_independent(facts, access, load)
 
 
+def _arms(facts: Facts, load: Load) -> Iterable[Span]:
+    """The statements that load a tile in one arm each."""
+    if not load.parts:
+        return [load.statement]
+    return [span for part in load.parts for span in _arms(facts, facts.loads[part])]
+
+
 def _alone(facts: Facts, number: int) -> bool:
     """Whether dots alone look at the loaded tile."""
     load = facts.loads[number]
@@ -122,7 +139,7 @@ def _alone(facts: Facts, number: int) -> bool:
 def _reads_slots(facts: Facts, dot: Dot) -> bool:
     """Whether a wgmma computes exactly this dot, whatever its operands are."""
     options = dict(dot.options)
-    if options.get("input_precision", "").strip("'\"") == "ieee" or dot.helpers:
+    if dot.helpers:
         return False
     if not options.get("out_dtype", "float32").endswith("float32"):
         return False

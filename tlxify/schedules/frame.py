@@ -82,6 +82,8 @@ def _split_axis(facts: Facts, parameters: tuple[str, ...]) -> Axis | None:
         return None
     if any(number not in store.axes for store in facts.stores):
         return None  # every group would do it: not the same where it updates what it stores
+    if any(what == "tl.debug_barrier" for _, what in facts.effects):
+        return None  # a group's barrier holds up that group alone
     if any(_reads_others_rows(facts, load, number) for load in facts.loads):
         return None
     return axis

@@ -59,15 +59,17 @@ def same_way(facts: Facts, producer: frozenset[Span], filling: frozenset[Span], 
             raise Decline("TLX306" if leaves else "TLX304", statement.span, condition=text, why=why)
 
 
-def views_by_name(facts: Facts, consumer: frozenset[Span], rings: Collection[Ring], dots: Collection[DotStep]) -> None:
-    """Nobody asks a loaded tile by a name that means another value in the consumer. Raises Decline TLX104."""
+def misnamed(
+    facts: Facts, consumer: frozenset[Span], rings: Collection[Ring], dots: Collection[DotStep]
+) -> frozenset[str]:
+    """Names of tiles that the consumer reads where they mean something else, or no tile any more."""
     fills = [fill for ring in rings for site in ring.sites for fill in site.fills]
     given = {fill.load: fill.name for fill in fills if fill.in_place}
     other = {load.target for load in facts.loads if load.span in given and load.target not in (None, given[load.span])}
     replaced = {fill.statement for fill in fills} | {step.statement for step in dots}
-    for statement in every(facts.statements):
-        if statement.span in consumer and statement.span not in replaced and (asked := statement.reads & other):
-            raise Decline("TLX104", statement.span, what=f"`{min(map(str, asked))}` for a tile and for something else")
+    kept = (s for s in every(facts.statements) if s.span in consumer and s.span not in replaced)
+    asked = [statement.reads & other for statement in kept]
+    return frozenset(name for names in asked for name in names if name is not None)
 
 
 def joined(facts: Facts) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..diagnostics import Decline
-from ..facts import Access, Facts, Load
-from ..poly import ONE, Poly, Symbol
+from ..facts import Access, Facts, Load, LoopFact
+from ..poly import ONE, ZERO, Poly, Symbol
 from .writing import claims
 
 
@@ -55,6 +55,9 @@ def _never_negative(facts: Facts, offset: Poly) -> bool:
         holding = [coefficient for monomial, coefficient in offset.terms if loop.trip in monomial]
         if all(coefficient > 0 for coefficient in holding):
             continue
+        if (lowest := _counted_down(offset, loop)) is not None:
+            offset = lowest
+            continue
         if (
             any(coefficient > 0 for coefficient in holding)
             or loop.step != ONE
@@ -66,6 +69,24 @@ def _never_negative(facts: Facts, offset: Poly) -> bool:
         offset = offset.substitute({loop.trip: loop.stop - loop.start - ONE})
     offset = offset.substitute({s: Poly.of(s) + ONE for s in offset.symbols if _at_least_one(s)})
     return all(coefficient > 0 or not all(s.launch for s in monomial) for monomial, coefficient in offset.terms)
+
+
+def _counted_down(offset: Poly, loop: LoopFact) -> Poly | None:
+    """The offset at the last value of a counter that falls, if it is that counter times something, and more.
+
+    The counter stays above the stop, and above it by a whole step where steps divide the way there.
+    """
+    if loop.start is None or loop.stop is None or loop.step is None or not (-loop.step).monomial:
+        return None
+    by = -loop.step
+    trip = Poly.of(loop.trip)
+    falls = offset.substitute({loop.trip: ZERO}) - offset
+    times, rest = falls.divide(by * trip)
+    if rest != ZERO or not times.launch or any(coefficient < 0 for _, coefficient in times.terms):
+        return None
+    whole = (loop.start - loop.stop).divide(by)[1] == ZERO
+    last = loop.stop + (by if whole else ONE)
+    return offset - times * (loop.start + loop.step * trip) + times * last
 
 
 def _at_least_one(symbol: Symbol) -> bool:

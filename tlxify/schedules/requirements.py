@@ -30,7 +30,8 @@ def effects(facts: Facts) -> None:
     for span in facts.returns:
         raise Decline("TLX306", span, why="in a loop, or with a value")
     for span, what in facts.effects:
-        raise Decline("TLX312", span, name=what)
+        if what not in KEPT:
+            raise Decline("TLX312", span, name=what)
     bound = {statement.span: statement.binds for statement in every(facts.statements)}
     for store in facts.stores:
         # An atomic whose result nobody sees adds up, like a store; any other asks what another program did.
@@ -40,6 +41,8 @@ def effects(facts: Facts) -> None:
             raise Decline("TLX104", store.statement, what=f"a store inside the helper `{store.helpers[0]}`")
 
 
+#: What the warps that compute do among themselves, as they did in the source.
+KEPT = frozenset({"tl.debug_barrier", "tl.device_assert"})
 #: Atomics that exist for the answer.
 _ASKING = frozenset({"atomic_cas", "atomic_xchg"})
 

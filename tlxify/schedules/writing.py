@@ -54,7 +54,7 @@ def _largest_part(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str,
         if not moving:
             continue
         for term in poly.terms:
-            quotient, left = Poly((term,)).divide(Poly((moving[0],))) if moving[0][1] > 0 else (ZERO, ZERO)
+            quotient, left = Poly((term,)).divide(Poly((moving[0],)))
             if quotient == ZERO or left != ZERO or not quotient.launch:
                 continue
             rest = poly - value * quotient

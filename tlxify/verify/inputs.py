@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: Tiles for simulation: the least that `tl.dot` takes; twice as many rows, so that two consumer groups can share them.
 SMALL_TILE = 16
 SMALL_ROWS = 32
+#: Elements of 16 bits in the 16 bytes that the TMA steps by.
+ALIGNED_SIZE = 8
 
 
 def small_tiles(contract: Contract, config: int) -> tuple[tuple[str, int], ...]:
@@ -152,11 +154,17 @@ def _base(contract: Contract, index: int, *, small: bool = True) -> Case:
 
 
 def _whole(contract: Contract, constants: dict[str, object], values: dict[str, object]) -> dict[str, object]:
-    """The values, with sizes that the kernel does not mask rounded up to whole tiles: other launches are not valid."""
+    """The values, with sizes that the kernel does not mask rounded up to whole tiles: other launches are not valid.
+
+    Sizes that are strides are rounded up as well: other launches are valid, and the original's.
+    """
     for size, tile in contract.multiples:
         length, extent = values[size], _extent(constants, tile)
         if isinstance(length, int):
             values[size] = cdiv(length, extent) * extent
+    for size in contract.aligned:
+        if isinstance(length := values.get(size), int):
+            values[size] = cdiv(length, ALIGNED_SIZE) * ALIGNED_SIZE
     return values
 
 

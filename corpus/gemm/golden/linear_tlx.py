@@ -134,6 +134,8 @@ def specialize_linear_gelu_kernel(original):
         _linear_gelu_kernel_ws,
         guard=_linear_gelu_kernel_guard,
         boxes=_linear_gelu_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(
+            persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), crowded=True
+        ),
         fingerprint="a253938eab77d256",
     )

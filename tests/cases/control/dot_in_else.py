@@ -130,7 +130,7 @@ def specialize_kernel(original):
         guard=_kernel_guard,
         boxes=_kernel_boxes,
         schedule=tlx.Schedule(
-            persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), branched=True
+            persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), crowded=True
         ),
         fingerprint="188892e5edbab3da",
     )

@@ -139,7 +139,7 @@ def specialize_kernel(original):
         guard=_kernel_guard,
         boxes=_kernel_boxes,
         schedule=tlx.Schedule(
-            persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), branched=True
+            persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), crowded=True
         ),
         fingerprint="499da22f3267ea36",
     )

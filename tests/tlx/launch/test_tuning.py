@@ -48,9 +48,9 @@ def test_a_wide_wgmma_is_not_paired():
 
 
 def test_an_accumulator_that_goes_through_a_branch_gets_twice_its_registers():
-    branched = launch.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), branched=True)
+    crowded = launch.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), crowded=True)
     for rows, expected in ((128, (2, 4, 232)), (64, (1, 4, 232))):
-        found = plan(4, 2, branched, BLOCK_M=rows, BLOCK_N=128, BLOCK_K=32)
+        found = plan(4, 2, crowded, BLOCK_M=rows, BLOCK_N=128, BLOCK_K=32)
         assert (found.consumers, found.consumer_warps, found.consumer_registers) == expected
 
 

@@ -31,6 +31,9 @@ def dot(run: Interpreter, call: Call) -> Value:
     run.axes.mark(a_inner, "contracted")
     run.axes.mark(b_inner, "contracted")
     axes = run.axes.broadcast((a.axes[0], b.axes[1]), held.axes if held is not None else ())
+    for keyword in call.keywords:
+        if keyword not in _PARAMETERS:  # `trans_b` of old: no Triton that has warp groups knows it
+            raise Decline("TLX104", call.span, what=f"a dot with the argument `{keyword}`")
     given = {**dict(zip(_PARAMETERS, call.positional, strict=False)), **call.keywords}
     options = tuple((name, ast.unparse(value)) for name, value in given.items() if name not in _PARAMETERS[:3])
     run.events.dots.append(DotEvent(run.place(call.node), a, b, a_node, b_node, accumulator, options))

@@ -1,0 +1,82 @@
+"""How many programs a kernel needs along a grid axis, from how it takes its program ids apart.
+
+`p % a` with `p // a` tells `a` of one thing from however many of the other there are; a quotient that is the position
+of a tile covers an axis, one that picks something out of a batch has a size that no parameter holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..facts import Facts
+from ..poly import ZERO, Poly, Symbol
+
+_QUOTIENT, _REST = "({} // {})", "({} % {})"
+
+
+def programs(facts: Facts, extents: Mapping[int, str], axis: int) -> tuple[str, str | None] | None:
+    """(how many programs, the size among that which no parameter holds); None if the ids are not understood."""
+    return _Decoding(facts, extents, axis).count(Poly.of(Symbol(f"tl.program_id({axis})")))
+
+
+def outermost(index: Poly) -> str | None:
+    """The size that no parameter holds of what a program id's quotient picks; None for any other index."""
+    symbol = next(iter(index.symbols)) if len(index.symbols) == 1 else None
+    if symbol is None or index != Poly.of(symbol) or symbol.template != _QUOTIENT:
+        return None
+    inner = symbol.operands[0]
+    for axis in range(3):
+        if inner == Poly.of(Symbol(f"tl.program_id({axis})")):
+            return _free(axis)
+    return outermost(inner)
+
+
+def _free(axis: int) -> str:
+    return f"outer_{axis}"
+
+
+class _Decoding:
+    """The uses of one program id."""
+
+    def __init__(self, facts: Facts, extents: Mapping[int, str], axis: int) -> None:
+        self.free = _free(axis)
+        self.tiles: dict[Poly, str] = {}
+        self.picks: set[Poly] = set()
+        self.symbols: dict[Symbol, None] = {}
+        for _, access in facts.accesses:
+            for d in access.dimensions:
+                self.symbols.update(dict.fromkeys(_inside(d.coordinate)))
+                if d.axis is None:
+                    self.picks.add(d.coordinate)
+                elif d.axis in extents and (length := facts.axis(d.axis).length).monomial:
+                    quotient, rest = d.coordinate.divide(length)
+                    if rest == ZERO:
+                        self.tiles.setdefault(quotient, f"cdiv({extents[d.axis]}, {length.text()})")
+
+    def count(self, index: Poly) -> tuple[str, str | None] | None:
+        """How many values an index takes."""
+        if (covered := self.tiles.get(index)) is not None:
+            return covered, None
+        parts = [s for s in self.symbols if s.template in (_QUOTIENT, _REST) and s.operands[0] == index]
+        parts = [s for s in parts if s.operands[1].launch and "tl." not in s.operands[1].text()]
+        quotients = [s for s in parts if s.template == _QUOTIENT]
+        for symbol in quotients:
+            if (outer := self.count(Poly.of(symbol))) is not None:
+                return f"{_closed(symbol.operands[1])} * {outer[0]}", outer[1]
+        if quotients:
+            return None
+        for symbol in parts:
+            return symbol.operands[1].text(), None
+        return (self.free, self.free) if index in self.picks else None
+
+
+def _inside(poly: Poly) -> Iterator[Symbol]:
+    for symbol in sorted(poly.symbols):
+        yield symbol
+        for operand in symbol.operands:
+            yield from _inside(operand)
+
+
+def _closed(poly: Poly) -> str:
+    plain = poly.constant is not None or (len(poly.terms) == 1 and len(poly.terms[0][0]) == 1)
+    return poly.text() if plain else f"({poly.text()})"
