@@ -18,7 +18,7 @@ COLUMNS: dict[str, Callable[[Row], bool]] = {
     "**converted**": lambda row: outcome(row) == "agrees",
     "agree, short": lambda row: outcome(row) == "short",
     "disagree": lambda row: outcome(row) == "disagrees",
-    "crash": lambda row: outcome(row) in ("crash", "timeout"),
+    "crash or timeout": lambda row: outcome(row) in ("crash", "timeout"),
     "source fails": lambda row: outcome(row) == "source fails",
     "no contract": lambda row: "TLX606" in row["off"]["codes"],
     "declined": lambda row: row["off"]["verdict"] != "converted" and "TLX606" not in row["off"]["codes"],
@@ -28,31 +28,39 @@ COLUMNS: dict[str, Callable[[Row], bool]] = {
 #: What would let the kernels behind a code through, as far as their sources tell.
 UNLOCK = {
     "TLX606": (
-        "Contracts: offsets into packed sequences and heads (`bos * H + i_h`) fold the batch, the sequence and the head "
-        "into one row stride. The contract must see that the storage is a tensor of rank four with an extent of its own, "
-        "and draw `cu_seqlens`-like tables as increasing offsets."
+        "The rewriting stands; what is missing is the contract. Packed sequences and heads, `(bos * H + i_h) * K`, fold "
+        "batch, sequence and head into one offset, and a chunk size is a tile, a stride and a shape at once. Contracts "
+        "must name such extents (a storage of rank four, constants shared by shapes and tiles) and draw tables of "
+        "sequence bounds as increasing offsets."
     ),
     "TLX211": (
-        "A bound read from memory (the length of a sequence, the end of a chunk or group) on rows of an operand. Rows that "
-        "every store masks by the same bound may be read past it, within the memory of the parameter; on the contracted "
-        "axis the operand needs a descriptor made on the device for each program, or a producer that copies with masks."
+        "A bound on rows that the launch does not tell: the length of one sequence or expert read from memory, or a "
+        "choice between it and the whole length. Where every store masks by the same bound, rows past it may be read "
+        "within the memory of the parameter; on the contracted axis the operand needs a descriptor that each program "
+        "makes, or a producer that copies with masks."
     ),
     "TLX107": (
-        "Globals that are computed when the module is imported: functions chosen by an environment variable (an `exp` in "
-        "one of two forms), hardware switches and tuned constants. The parser would have to take the choice as an arm of "
-        "its own, or the launcher read the value from the live module and specialize on it."
+        "Globals that the program sets when it is imported: an `exp` in one of two forms, dot precisions, helpers chosen "
+        "by the Triton at hand. The launcher could read the value from the live module and guard on it, as it guards on "
+        "the hash of the source; then the parser may treat the choice as an arm."
     ),
     "TLX312": (
-        "An effect without a role: a store or a block pointer's `tl.advance`, `tl.debug_barrier`, `device_print` and the "
-        "like. Barriers between a store and a later load of the same tile belong to the consumer alone."
+        "Almost always `tl.debug_barrier`, between a store and a load of the same scratch memory, or to steer the "
+        "compiler. If both sides belong to one consumer group it becomes that group's named barrier; if neither touches "
+        "memory that another role reads, it can go."
     ),
-    "TLX201": "Values that depend on a run-time branch (a pointer chosen by `if`) and coordinates that may be negative.",
-    "TLX210": "Descriptors that the caller passes in: the launcher must read shape, strides and box off the host object.",
-    "TLX202": "Rows gathered through loaded indices: a producer that copies row by row with the same barriers.",
-    "TLX104": "One name for a tile and for something else: renaming apart before the analyses.",
-    "TLX209": "Stores through block pointers: rewriting them as masked pointer stores.",
+    "TLX201": (
+        "Base pointers and coordinates chosen by a run-time branch (forward and reverse scans, offsets per sequence), "
+        "and coordinates that may be negative. The first needs addresses joined over branches, the second a masked copy."
+    ),
+    "TLX210": "Descriptors that the caller makes: the launcher must read shape, strides and box off the host's object.",
+    "TLX202": "Rows gathered through loaded indices: a producer that copies row by row behind the same barriers.",
+    "TLX104": "One name for a tile and later for something else: renaming apart before the analyses.",
+    "TLX209": "Stores through block pointers: writing them as masked pointer stores.",
     "TLX304": "A dot under a condition whose arm does more than load: regions with ring counters of their own.",
-    "TLX308": "Locks between programs: they are not persistent-safe; the cooperative schedule could keep them.",
+    "TLX308": "Locks between programs: not for persistent schedules; the cooperative one could keep them.",
+    "TLX204": "Masks that are no conjunction of bounds: the load stays with the consumer, which stores into the ring.",
+    "TLX208": "Indices divided by a group size: an axis of its own with a stride, where the tile holds whole groups.",
 }
 
 
@@ -144,7 +152,12 @@ def table(rows: list[Row]) -> str:
     """The whole page."""
     looped = [row for row in rows if row["loop"]]
     shares = [
-        [title, f"{share(chosen):.1f} %", f"{mean_share(chosen, 'package'):.1f} %", f"{mean_share(chosen, 'family'):.1f} %"]
+        [
+            title,
+            f"{share(chosen):.1f} %",
+            f"{mean_share(chosen, 'package'):.1f} %",
+            f"{mean_share(chosen, 'family'):.1f} %",
+        ]
         for title, chosen in (("a dot in a loop that runs", looped), ("all dot kernels", rows))
     ]
     rewritten = sum(row["off"]["verdict"] == "converted" for row in rows)

@@ -40,8 +40,32 @@ WHEELS = {
     "tokenspeed-tritonblas": "0.1.0.post20260510",
 }
 #: Folders of back ends for chips that are not NVIDIA's, and of tests.
-ELSEWHERE = {"_ascend", "_cambricon", "_metax", "_mthreads", "_kunlunxin", "_hygon", "_iluvatar", "_amd", "_arm", "_aipu"}
-ELSEWHERE |= {"_enflame", "_sunrise", "_tsingmicro", "_spacemit", "_thead", "_zhenwu", "amd", "rocm", "npu", "xpu", "hip", "triton_ascend"}
+ELSEWHERE = {
+    "_ascend",
+    "_cambricon",
+    "_metax",
+    "_mthreads",
+    "_kunlunxin",
+    "_hygon",
+    "_iluvatar",
+    "_amd",
+    "_arm",
+    "_aipu",
+}
+ELSEWHERE |= {
+    "_enflame",
+    "_sunrise",
+    "_tsingmicro",
+    "_spacemit",
+    "_thead",
+    "_zhenwu",
+    "amd",
+    "rocm",
+    "npu",
+    "xpu",
+    "hip",
+    "triton_ascend",
+}
 DOTS = ("dot", "dot_scaled")
 TUNERS = ("autotune", "heuristics", "libtuner", "libentry")
 
@@ -131,7 +155,10 @@ class Package:
     def __init__(self, root: Path) -> None:
         files = (read(path, root) for path in sorted(root.rglob("*.py")))
         self.sources = {source.path: source for source in files if source is not None}
-        self.modules = {path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): source for path, source in self.sources.items()}
+        self.modules = {
+            path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): source
+            for path, source in self.sources.items()
+        }
         self.homes = {id(f): s for s in self.sources.values() for found in s.functions.values() for f in found}
         self.known: dict[int, tuple[bool, bool]] = {}
         self.called: set[int] = set()
@@ -181,7 +208,9 @@ class Package:
                 for helper in self.resolve(source, dotted(node.func)):
                     deep, looped = self.dots(self.homes[id(helper)], helper)
                     reaches, loops = reaches or deep, loops or looped or (deep and inside)
-            running = isinstance(node, ast.While) or (isinstance(node, ast.For) and not dotted(node.iter).endswith("static_range"))
+            running = isinstance(node, ast.While) or (
+                isinstance(node, ast.For) and not dotted(node.iter).endswith("static_range")
+            )
             pending += [(child, inside or running) for child in ast.iter_child_nodes(node)]
         self.known[id(function)] = (reaches, loops)
         return reaches, loops
@@ -211,7 +240,11 @@ def calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
 def normalised(function: ast.FunctionDef) -> str:
     """A hash of parameters and body; layout, comments, docstring, decorators and the name do not count."""
     body = list(function.body)
-    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
+    if (
+        isinstance(body[0], ast.Expr)
+        and isinstance(body[0].value, ast.Constant)
+        and isinstance(body[0].value.value, str)
+    ):
         body = body[1:]
     text = ast.dump(function.args) + "".join(map(ast.dump, body))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -219,9 +252,15 @@ def normalised(function: ast.FunctionDef) -> str:
 
 #: Family → words that tell it, in file path, kernel name and parameters; the first match wins.
 FAMILIES = (
-    ("linear attention / chunked", "fla chunk delta gla retention linear_attn rwkv ssd ssm mamba kda gdn wy hgrn lightning".split()),
+    (
+        "linear attention / chunked",
+        "fla chunk delta gla retention linear_attn rwkv ssd ssm mamba kda gdn wy hgrn lightning".split(),
+    ),
     ("sparse / scored attention", "nsa topk_attn mla sparse indexer compress selected".split()),
-    ("attention backward", "attn_bwd bwd_kernel bwd_preprocess _bwd_ dkdv bwd_dq bwd_dkv attention_bwd attn_backward".split()),
+    (
+        "attention backward",
+        "attn_bwd bwd_kernel bwd_preprocess _bwd_ dkdv bwd_dq bwd_dkv attention_bwd attn_backward".split(),
+    ),
     ("attention forward", "attn attention flash sdpa mha softmax".split()),
     ("MoE / grouped GEMM", "moe grouped group_gemm gmm expert".split()),
     ("convolution", ["conv"]),
