@@ -41,7 +41,7 @@ LOOP = "acc = tl.zeros((B, B), tl.float32)\nfor i in range(4):\n    a = tl.load(
         (text(LOOP.format(b="a")), "GEMM"),
         (text(LOOP.format(b="(a >> 4) & 0xF")), "dequantising GEMM"),
         (text(LOOP.format(b="a"), "x_ptr, expert_ids"), "grouped GEMM"),
-        (text(LOOP.format(b="a"), "x_ptr, chunk_offsets, beta"), "linear attention"),
+        (text(LOOP.format(b="a"), "x_ptr, chunk_offsets"), "linear attention"),
         (text(LOOP.format(b="tl.exp(a - tl.max(a, 1))"), "x_ptr"), "attention"),
         (text(LOOP.format(b="tl.exp(a - tl.max(a, 1))"), "x_ptr, dq"), "attention backward"),
     ],

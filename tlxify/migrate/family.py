@@ -6,9 +6,9 @@ are all identifiers of the kernel and its helpers, split at underscores:
 | family | what tells |
 |---|---|
 | no dot | neither it nor a helper reaches `tl.dot` or `tl.dot_scaled` |
-| attention backward | softmax signs, and a derivative among the names (dq, dk, dv, do, dout) |
-| attention | exponentials beside a maximum (running or of rows), or names of the softmax state (lse, m_i, qk) |
-| linear attention | names of chunked recurrences (chunk, beta, decay, delta, states, BT …) |
+| linear attention | names of chunked recurrences (chunk, decay, delta, states, BT …), none of the softmax state |
+| attention backward | as attention, and a derivative among the names (dq, dk, dv, do, dout) |
+| attention | names of the softmax state (lse, m_i, l_i), or exponentials beside a maximum |
 | convolution | a convolution's names |
 | dequantising GEMM | a shift or bit mask of loaded data, or names of packed weights (int4, awq, gptq, qweight, zeros) |
 | grouped GEMM | experts, groups or loaded sizes among the names |
@@ -33,11 +33,9 @@ from ..source import SourceFile
 DOTS = frozenset({"triton.language.dot", "triton.language.dot_scaled"})
 EXPONENTIALS = frozenset({"exp", "exp2"})
 MAXIMA = frozenset({"max", "maximum"})
-SOFTMAX = frozenset({"lse", "m_i", "l_i", "qk", "softmax"})
+SOFTMAX = frozenset({"lse", "m_i", "l_i", "softmax"})
 DERIVATIVES = frozenset({"dq", "dk", "dv", "do", "dout"})
-RECURRENCES = frozenset(
-    {"chunk", "chunks", "beta", "decay", "delta", "gk", "gv", "states", "ssd", "ssm", "retention", "bt"}
-)
+RECURRENCES = frozenset({"chunk", "chunks", "decay", "delta", "gk", "gv", "states", "ssd", "ssm", "retention", "bt"})
 CONVOLUTIONS = frozenset({"conv", "conv1d", "conv2d", "conv3d", "dilation"})
 PACKED = frozenset(
     {"int4", "awq", "gptq", "qweight", "qzeros", "nf4", "packed", "unpack", "dequant", "dequantize", "w4", "w4a16"}
@@ -69,10 +67,11 @@ def family(kernel: Kernel) -> str:
     ends = {name.rpartition(".")[2] for name, _ in called}
     names = _names(node for node, _ in functions)
     words = {word for name in names for word in name.split("_")}
-    if (ends & EXPONENTIALS and ends & MAXIMA) or (names | words) & SOFTMAX:
+    softmax = (names | words) & SOFTMAX
+    if words & RECURRENCES and not softmax:
+        return "linear attention"  # its gates are exponentials as well
+    if softmax or (ends & EXPONENTIALS and ends & MAXIMA):
         return "attention backward" if (names | words) & DERIVATIVES else "attention"
-    if words & RECURRENCES:
-        return "linear attention"
     if words & CONVOLUTIONS:
         return "convolution"
     if words & PACKED or any(_bits(node) for node, _ in functions):
