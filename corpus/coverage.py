@@ -53,7 +53,8 @@ SIMULATION = 240.0
 class Simulated:
     """How simulating a rewritten kernel ended."""
 
-    #: agrees, short (agrees, but no case was long enough), disagrees, source fails, crash or timeout
+    #: agrees, short (agrees, but no case was long enough), disagrees, not run (the guard leaves every case to the
+    #: original), source fails, crash or timeout
     outcome: str
     #: The most trips of a dot loop in any case; None where sizes do not tell them.
     trips: int | None
@@ -161,7 +162,7 @@ def run(kernel: KernelOutcome, cases: tuple[Case, ...], longest: int | None, wan
     if message := outcome.figures.get("source_fails"):
         return Simulated("source fails", longest, wanted, runs, (clean(str(message)),))
     if not outcome.figures.get("specialized"):
-        return Simulated("disagrees", longest, wanted, runs, ("no case takes the specialized kernel",))
+        return Simulated("not run", longest, wanted, runs, ("no case takes the specialized kernel",))
     return Simulated("agrees" if longest is not None and longest >= wanted else "short", longest, wanted, runs)
 
 

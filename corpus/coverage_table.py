@@ -19,7 +19,7 @@ COLUMNS: dict[str, Callable[[Row], bool]] = {
     "agree, short": lambda row: outcome(row) == "short",
     "disagree": lambda row: outcome(row) == "disagrees",
     "crash or timeout": lambda row: outcome(row) in ("crash", "timeout"),
-    "source fails": lambda row: outcome(row) == "source fails",
+    "source fails or not run": lambda row: outcome(row) in ("source fails", "not run"),
     "no contract": lambda row: "TLX606" in row["off"]["codes"],
     "declined": lambda row: row["off"]["verdict"] != "converted" and "TLX606" not in row["off"]["codes"],
     "gate on": lambda row: row["on"]["verdict"] == "converted" and outcome(row) == "agrees",
@@ -143,7 +143,7 @@ def unlocking(rows: list[Row]) -> Iterator[str]:
 def faults(rows: list[Row]) -> Iterator[str]:
     """Every rewritten kernel that did not agree, with what was found."""
     for row in rows:
-        if outcome(row) in ("disagrees", "crash", "timeout", "source fails"):
+        if outcome(row) in ("disagrees", "crash", "timeout", "source fails", "not run"):
             first = next(iter(row["simulated"]["findings"]), "").splitlines() or [""]
             yield f"- {outcome(row)}: `{row['name']}` ({row['package']}, `{row['path']}`): {first[0][:240].strip()}"
 
