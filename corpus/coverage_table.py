@@ -174,7 +174,7 @@ def table(rows: list[Row]) -> str:
         "one off a tile, contiguous rows; where no size counts the trips, 2·stages+1 tiles along every size. *Agree,",
         "short*: equal, but the launch does not tell that a loop ran so often (a head dimension fixed by a constant, a",
         "length read from memory). *No contract*: it could be rewritten, but what a valid launch is cannot be told.",
-        "*Gate on*: converted, and also expected to gain by it.",
+        "*Crash*: the verifier could not make or run the launch. *Gate on*: converted, and also expected to gain by it.",
         "",
         *markdown(["converted", "share", "mean over packages", "mean over families"], shares),
         "",
