@@ -21,7 +21,7 @@ TORCH_BIN := .venv-torch/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch check format lint types golden corpus mutate compat witnesses tutorials bench docs dist clean
+.PHONY: help demo test test-torch check format lint types golden corpus coverage mutate compat witnesses tutorials bench docs dist clean
 
 help:
 	@echo "demo        convert corpus/gemm/matmul.py and verify it on the CPU"
@@ -31,6 +31,7 @@ help:
 	@echo "format      rewrite the code in the house format"
 	@echo "golden      accept the current conversions of the cases and the corpus"
 	@echo "corpus      fetch the public kernels by version and check their expected verdicts"
+	@echo "coverage    what becomes of every public dot kernel: docs/coverage.md (an hour on two cores)"
 	@echo "mutate      seed faults in converted kernels; each must be found"
 	@echo "compat      the tests under each supported Triton: $(TRITONS)"
 	@echo "witnesses   compile our TLX with Meta's compilers: fbtriton $(FBTRITON), triton-utlx $(UTLX)"
@@ -102,6 +103,11 @@ golden: $(READY)
 corpus: $(READY)
 	$(BIN)/python corpus/fetch.py
 	$(BIN)/python corpus/check.py
+
+coverage: $(READY)
+	$(BIN)/python corpus/fetch.py
+	$(BIN)/python corpus/denominator.py
+	$(BIN)/python corpus/coverage.py
 
 mutate: $(READY)
 	$(BIN)/python -m pytest tests/verify/test_mutants.py $(PYTEST)

@@ -32,7 +32,7 @@ ALLOWED = {
     "tlxify.schedules": (NOUNS - {"tlxify.model"}) | {"tlxify.targets"},
     "tlxify.rewrites": NOUNS,
     "tlxify.verify": NOUNS | {"tlx"},
-    "tlxify.render": NOUNS | {"tlxify.doctor"},
+    "tlxify.render": NOUNS | {"tlxify.doctor", "tlxify.migrate.record", "tlxify.migrate.report"},
     "tlx.lowering": frozenset({"tlx"}),
     "tlx.sim": frozenset({"tlx"}),
     "tlx": frozenset({"tlx"}),

@@ -23,6 +23,7 @@ from . import files
 from .catalogue import CATALOGUE
 from .diagnostics import Decline
 from .job import UNUSABLE, Job, Unreadable, converted, read, verified
+from .migrate.record import FileRecord
 from .outcome import FileConversion, KernelOutcome
 from .render.as_json import SCHEMA, file_data
 from .render.diff import diff
@@ -277,6 +278,51 @@ def verify(
             show(*(finding(item, conversion.source) for item in refused))
             show(*(ladder(verdict) for (file, _), verdict in job.verdicts.items() if file == conversion.source.path))
     finish(job, as_json)
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
+@click.option("--verify", "upto", type=click.Choice(RUNGS), default="none", show_default=True, help="Prove up to here.")
+@click.option("--output-dir", type=click.Path(path_type=Path), help="Write a converted copy of the tree there.")
+@click.option("--write", is_flag=True, help="Bind conversions in the tree itself; each file keeps a backup FILE.orig.")
+@click.option("--report-json", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as JSON.")
+@click.option("--time-limit", type=float, default=60.0, show_default=True, help="Seconds that one file may take.")
+@click.option("--memory-limit", type=float, default=4.0, show_default=True, help="GiB that one process may take.")
+@schedule_option
+@gate_option
+def migrate(
+    paths: tuple[Path, ...],
+    upto: str,
+    output_dir: Path | None,
+    write: bool,
+    report_json: Path | None,
+    time_limit: float,
+    memory_limit: float,
+    schedule: str,
+    ungated: bool,
+) -> None:
+    """Converts every kernel below PATH, without running any; writes nothing unless told to.
+
+    Exit status 1 if kernels were declined, 2 if tlxify itself failed on one; the others are reported all the same.
+    """
+    from .migrate.pool import Limits
+    from .migrate.report import report as as_report
+    from .migrate.report import status
+    from .migrate.run import Request, migrate
+    from .render.migration import summary, watching
+
+    if output_dir and write:
+        raise click.UsageError("--output-dir and --write exclude each other")
+    limits = Limits(seconds=time_limit, memory=int(memory_limit * (1 << 30)))
+    request = Request(paths, schedule, not ungated, upto, output_dir, write, limits)
+    console = Console(stderr=True, highlight=False)
+    with watching(console) as watch:
+        done: list[FileRecord] = migrate(request, watch)
+    show(*summary(done))
+    if report_json:
+        text = json.dumps(as_report(done, f"tlxify {version()}"), indent=2)
+        files.write_atomic(report_json, f"{text}\n".encode())
+    raise click.exceptions.Exit(status(done))
 
 
 @main.command()

@@ -62,9 +62,11 @@ def describe_box(
     box: Box, checked: Collection[int], span: Span, pointer: str | None, tiles: frozenset[Symbol], called: str
 ) -> Access:
     """The tile that a block is. Raises Decline TLX201, TLX207 where its base or its strides are not understood."""
-    if pointer is None:
+    # Where a branch chose the base, `pointer` is a mere guess: the base is then a symbol of its own.
+    start = next((symbol for symbol in box.base.symbols if symbol.name == pointer), None)
+    if pointer is None or start is None:
         raise Decline("TLX201", span, name=called, why="it has no single base pointer")
-    rest = box.base - Poly.of(next(s for s in box.base.symbols if s.name == pointer))
+    rest = box.base - Poly.of(start)
     rest, batch = batches(rest, tiles)
     for stride in box.strides:
         if not stride.launch or not stride.monomial:

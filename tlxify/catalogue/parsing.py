@@ -158,4 +158,43 @@ RULES = (
             def kernel(x_ptr): ...
         """,
     ),
+    Rule(
+        code="TLX120",
+        outcome="error",
+        title="internal error",
+        fact="internal error: tlxify itself failed on `{name}`: {why}.",
+        remedy="Report it with the file; the kernel stays as it is. `tlxify --debug convert FILE` shows where it was.",
+        why=(
+            "A fault of the tool must cost one kernel, not a run over a whole tree. It is reported under a code of "
+            "its own and ends the run with exit status 2."
+        ),
+        example="""
+            tlxify migrate src/
+        """,
+    ),
+    Rule(
+        code="TLX121",
+        outcome="error",
+        title="limit of time or memory",
+        fact="Work on `{name}` was ended: {why}.",
+        remedy="Give it more with `--time-limit`; if the kernel is not unusually large, report it.",
+        why=(
+            "One kernel on which an analysis explodes must not stop a run over a whole tree. Each file has its own "
+            "clock, and each process its own share of memory."
+        ),
+        example="""
+            tlxify migrate src/ --time-limit 60
+        """,
+    ),
+    Rule(
+        code="TLX122",
+        outcome="error",
+        title="conversion could not be written",
+        fact="The conversion of `{name}` was not written: {why}.",
+        remedy="Clear what is in the way and run tlxify again; nothing of this file was changed.",
+        why="A file of yours is never overwritten by guess, and never left half written.",
+        example="""
+            tlxify migrate src/ --write
+        """,
+    ),
 )

@@ -1,0 +1,252 @@
+"""Measures what becomes of the public kernels in `denominator.json`, and writes the table.
+
+    python corpus/fetch.py && python corpus/coverage.py      # measure: benchmarks/results/coverage.json, docs/coverage.md
+    python corpus/coverage.py --table                        # only the table, from the results that are there
+
+Every kernel gets a verdict with the profit gate on and off. With the gate off, each one that was rewritten is simulated
+against its source on launches of its contract: `few_cases` says which. Only those that ran at 2·stages+1 trips or more,
+took the specialized kernel and agreed count as converted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import hashlib
+import json
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from coverage_table import table
+
+from tlxify.cli import version
+from tlxify.contract import Contract, cdiv, evaluate
+from tlxify.facts import Facts
+from tlxify.job import converted
+from tlxify.migrate.pool import Limits, records
+from tlxify.migrate.work import Work
+from tlxify.outcome import KernelOutcome
+from tlxify.pipeline import analyze
+from tlxify.source import SourceFile
+from tlxify.verdict import Rung
+from tlxify.verify.cases import Case
+from tlxify.verify.child import Job
+from tlxify.verify.child import Limits as ChildLimits
+from tlxify.verify.child import run_job
+from tlxify.verify.inputs import edge_cases, stages_of
+
+HERE = Path(__file__).resolve().parent
+STORE = HERE.parent / ".corpus"
+RESULTS = HERE.parent / "benchmarks" / "results" / "coverage.json"
+PAGE = HERE.parent / "docs" / "coverage.md"
+#: Seconds that simulating one kernel may take.
+SIMULATION = 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """How simulating a rewritten kernel ended."""
+
+    #: agrees, short (agrees, but no case was long enough), disagrees, not run (the guard leaves every case to the
+    #: original), source fails, crash or timeout
+    outcome: str
+    #: The most trips of a dot loop in any case; None where sizes do not tell them.
+    trips: int | None
+    #: How many are asked for: 2·stages+1.
+    wanted: int
+    runs: int = 0
+    findings: tuple[str, ...] = ()
+
+
+def few_cases(contract: Contract) -> tuple[Case, ...]:
+    """A selection of the verifier's edge cases for the first config: trips, ragged ends, sizes off by one, layouts.
+
+    Where no one size counts the trips, a case with 2·stages+1 tiles along every size is added.
+    """
+    wanted = 2 * stages_of(contract, 0) + 1
+    chosen: list[Case] = []
+    kinds: set[str] = set()
+    for case in edge_cases(contract):
+        if case.config != 0 or case.zeroed is not None or case.path == "original":
+            continue
+        kind = "ragged" if case.name.startswith("ragged") else "sizes" if case.name.startswith("sizes") else case.name
+        if kind in kinds or kind not in (
+            "1 trips",
+            f"{wanted} trips",
+            "two tiles each way",
+            "ragged",
+            "sizes",
+            "contiguous",
+        ):
+            continue
+        kinds.add(kind)
+        schedules = ("late", "eager", 0) if case.trips == wanted or kind == "two tiles each way" else ("late",)
+        # Contiguous rows of an odd length are not aligned: then the original runs, and rightly so.
+        path = "any" if kind == "contiguous" else case.path
+        chosen.append(replace(case, schedules=schedules, path=path))
+    if contract.contracted is None and contract.tiled and chosen:
+        base = chosen[0]
+        constants = base.constants(contract)
+        longer = {size: wanted * int(constants.get(tile, 16)) for size, tile in contract.tiled}  # type: ignore[call-overload]
+        values = tuple({**dict(base.values), **longer}.items())
+        chosen.append(replace(base, name="long", values=values, schedules=("late", 0)))
+    return tuple(chosen)
+
+
+def trips(facts: Facts, contract: Contract, case: Case) -> int | None:
+    """Trips of the longest dot loop in a case, where its bounds are written with what the launch says."""
+    if case.trips is not None:
+        return case.trips
+    values = {**dict(case.values), **case.constants(contract)}
+    spans = {span for dot in facts.dots for span in dot.loops}
+    found = []
+    for loop in facts.loops:
+        if loop.span in spans:
+            start, stop, step = loop.text
+            for bound in (stop, stop.replace("tl.", "")):
+                try:
+                    found.append(cdiv(evaluate(f"({bound})-({start})", values), evaluate(step, values)))
+                    break
+                except (KeyError, ValueError, TypeError, SyntaxError):
+                    continue
+    return max(found, default=None)
+
+
+def simulated(kernel: KernelOutcome, source: SourceFile) -> Simulated:
+    """Runs a rewritten kernel beside its source, unless the same text was simulated before by the same simulator."""
+    assert kernel.conversion is not None
+    contract = kernel.conversion.contract
+    wanted = 2 * stages_of(contract, 0) + 1
+    cases = few_cases(contract)
+    text = f"{machinery()}{kernel.conversion.module_text}{contract!r}{cases!r}"
+    kept = STORE / "simulated" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
+    if kept.exists():
+        data = json.loads(kept.read_text())
+        return Simulated(**{**data, "findings": tuple(data["findings"])})
+    facts = analyze(source, kernel.name)[0].facts
+    longest = max((n for case in cases if (n := trips(facts, contract, case)) is not None), default=None)
+    found = run(kernel, cases, longest, wanted)
+    if found.outcome != "timeout":  # a less busy machine may do better
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(asdict(found)))
+    print(f"{Path(source.path).name:32} {kernel.name:44} {found.outcome:12}", *found.findings, flush=True)
+    return found
+
+
+@functools.cache
+def machinery() -> str:
+    """A hash of everything that takes part in simulating: what was simulated by another is not believed."""
+    roots = [HERE.parent / name for name in ("tlx", "tlxify/verify")]
+    files = sorted(path for root in roots for path in root.rglob("*.py") if "lowering" not in path.parts)
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def run(kernel: KernelOutcome, cases: tuple[Case, ...], longest: int | None, wanted: int) -> Simulated:
+    """Simulates the cases in a child process."""
+    assert kernel.conversion is not None
+    job = Job(
+        "simulate", kernel.conversion, Rung.SIMULATED, {"cases": cases, "enough": 2}, ChildLimits(SIMULATION, 6 << 30)
+    )
+    outcome = run_job(job, lambda text: None)
+    runs = int(outcome.figures.get("runs", 0))
+    texts = tuple(clean(f"{item.code}: {item.text} {_launch(item.detail)}") for item in outcome.findings)
+    if outcome.findings:
+        died = {item.code for item in outcome.findings} & {"crash", "timeout"}
+        return Simulated(min(died) if died else "disagrees", longest, wanted, runs, texts)
+    if message := outcome.figures.get("source_fails"):
+        return Simulated("source fails", longest, wanted, runs, (clean(str(message)),))
+    if not outcome.figures.get("specialized"):
+        return Simulated("not run", longest, wanted, runs, ("no case takes the specialized kernel",))
+    return Simulated("agrees" if longest is not None and longest >= wanted else "short", longest, wanted, runs)
+
+
+def _launch(detail: str) -> str:
+    """The launch that a finding came with."""
+    return next((line for line in detail.splitlines() if line.startswith("with ")), "")
+
+
+def clean(text: str) -> str:
+    """Text without the folders of the machine that it comes from."""
+    return re.sub(r"(?<![\w.])/[\w./+-]*/(?=[\w.-]+)", "", text)[:600]
+
+
+def verdicts(files: Iterable[str], profitable: bool, limits: Limits) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """What becomes of every kernel in some files: by file, name and line (of the first decorator, or `def`)."""
+    works = [Work(file, profitable=profitable) for file in files]
+    found = {}
+    for record in records(works, limits):
+        for item in record.kernels:
+            found[record.file, item.kernel, item.line] = {
+                "verdict": item.verdict,
+                "codes": list(item.codes),
+                "message": item.message,
+            }
+        for finding in record.findings:
+            print(f"{record.file}: {finding.code} {finding.message}", flush=True)
+    return found
+
+
+def of(entry: dict[str, Any], file: str, found: dict[tuple[str, str, int], dict[str, Any]]) -> dict[str, Any]:
+    """The verdict for a kernel of the denominator: the nearest one of that name in its file."""
+    same = [
+        (abs(line - entry["line"]), item)
+        for (path, name, line), item in found.items()
+        if (path, name) == (file, entry["name"])
+    ]
+    unseen = {"verdict": "unseen", "codes": [], "message": "the tool finds no kernel of that name"}
+    return min(same, key=lambda pair: pair[0])[1] if same else unseen
+
+
+def measure(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The denominator's rows with `off` and `on` (verdicts by gate) and `simulated`."""
+    by_file: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_file[str(STORE / f"{row['package']}-{row['version']}" / row["path"])].append(row)
+    limits = Limits()
+    off = verdicts(by_file, False, limits)
+    waiting = []
+    with ThreadPoolExecutor(limits.processes) as pool:
+        for file, entries in by_file.items():
+            for row in entries:
+                row["off"] = of(row, file, off)
+            names = {row["name"]: row for row in entries if row["off"]["verdict"] == "converted"}
+            if names:
+                conversion = converted(Path(file), (), "auto", profitable=False)
+                waiting += [
+                    (names[kernel.name], pool.submit(simulated, kernel, conversion.source))
+                    for kernel in conversion.converted
+                    if kernel.name in names and kernel.conversion is not None
+                ]
+        for row, future in waiting:
+            row["simulated"] = asdict(future.result())
+    # The gate only takes kernels away: where nothing was rewritten without it, nothing will be with it.
+    some = {file for file, entries in by_file.items() if any(row["off"]["verdict"] == "converted" for row in entries)}
+    on = verdicts(some, True, limits)
+    for file, entries in by_file.items():
+        for row in entries:
+            row["on"] = of(row, file, on) if file in some else row["off"]
+    return rows
+
+
+def main() -> int:
+    """Measures, or only draws the table; exit status 1 if a rewritten kernel disagrees with its source."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--table", action="store_true", help="only write the page from the results that are there")
+    options = parser.parse_args()
+    if not options.table:
+        rows = measure(json.loads((HERE / "denominator.json").read_text())["kernels"])
+        RESULTS.write_text(json.dumps({"schema": 1, "tool": f"tlxify {version()}", "kernels": rows}, indent=1) + "\n")
+    data = json.loads(RESULTS.read_text())
+    PAGE.write_text(table(data["kernels"]))
+    wrong = [row for row in data["kernels"] if row.get("simulated", {}).get("outcome") in ("disagrees", "crash")]
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,205 @@
+"""The page `docs/coverage.md`, drawn from measured results alone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from tlxify.catalogue import CATALOGUE
+
+Row = dict[str, Any]
+
+#: Column → whether a kernel counts there. With the gate off, each kernel is in exactly one of them but the first three.
+COLUMNS: dict[str, Callable[[Row], bool]] = {
+    "kernels": lambda row: True,
+    "in a loop": lambda row: bool(row["loop"]),
+    "**converted**": lambda row: outcome(row) == "agrees",
+    "agree, short": lambda row: outcome(row) == "short",
+    "disagree": lambda row: outcome(row) == "disagrees",
+    "crash or timeout": lambda row: outcome(row) in ("crash", "timeout"),
+    "source fails or not run": lambda row: outcome(row) in ("source fails", "not run"),
+    "no contract": lambda row: "TLX606" in row["off"]["codes"],
+    "declined": lambda row: row["off"]["verdict"] != "converted" and "TLX606" not in row["off"]["codes"],
+    "gate on": lambda row: row["on"]["verdict"] == "converted" and outcome(row) == "agrees",
+}
+
+#: What would let the kernels behind a code through, as far as their sources tell.
+UNLOCK = {
+    "TLX606": (
+        "The rewriting stands; what is missing is the contract. Packed sequences and heads, `(bos * H + i_h) * K`, fold "
+        "batch, sequence and head into one offset, and a chunk size is a tile, a stride and a shape at once. Contracts "
+        "must name such extents (a storage of rank four, constants shared by shapes and tiles) and draw tables of "
+        "sequence bounds as increasing offsets."
+    ),
+    "TLX211": (
+        "A bound on rows that the launch does not tell: the length of one sequence or expert read from memory, or a "
+        "choice between it and the whole length. Where every store masks by the same bound, rows past it may be read "
+        "within the memory of the parameter; on the contracted axis the operand needs a descriptor that each program "
+        "makes, or a producer that copies with masks."
+    ),
+    "TLX107": (
+        "Globals that the program sets when it is imported: an `exp` in one of two forms, dot precisions, helpers chosen "
+        "by the Triton at hand. The launcher could read the value from the live module and guard on it, as it guards on "
+        "the hash of the source; then the parser may treat the choice as an arm."
+    ),
+    "TLX312": (
+        "Almost always `tl.debug_barrier`, between a store and a load of the same scratch memory, or to steer the "
+        "compiler. If both sides belong to one consumer group it becomes that group's named barrier; if neither touches "
+        "memory that another role reads, it can go."
+    ),
+    "TLX201": (
+        "Base pointers and coordinates chosen by a run-time branch (forward and reverse scans, offsets per sequence), "
+        "and coordinates that may be negative. The first needs addresses joined over branches, the second a masked copy."
+    ),
+    "TLX210": "Descriptors that the caller makes: the launcher must read shape, strides and box off the host's object.",
+    "TLX202": "Rows gathered through loaded indices: a producer that copies row by row behind the same barriers.",
+    "TLX104": "One name for a tile and later for something else: renaming apart before the analyses.",
+    "TLX209": "Stores through block pointers: writing them as masked pointer stores.",
+    "TLX304": "A dot under a condition whose arm does more than load: regions with ring counters of their own.",
+    "TLX308": "Locks between programs: not for persistent schedules; the cooperative one could keep them.",
+    "TLX204": "Masks that are no conjunction of bounds: the load stays with the consumer, which stores into the ring.",
+    "TLX208": "Indices divided by a group size: an axis of its own with a stride, where the tile holds whole groups.",
+}
+
+
+def outcome(row: Row) -> str:
+    """How simulating ended; empty for kernels that were not rewritten."""
+    return str((row.get("simulated") or {}).get("outcome", ""))
+
+
+def converted(row: Row) -> bool:
+    """Whether a kernel counts as converted."""
+    return outcome(row) == "agrees"
+
+
+def share(rows: Iterable[Row]) -> float:
+    """The share of converted kernels, in percent."""
+    values = [converted(row) for row in rows]
+    return 100 * sum(values) / len(values) if values else 0.0
+
+
+def mean_share(rows: list[Row], key: str) -> float:
+    """The mean of the shares of each group: a group with many kernels weighs no more than one with few."""
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row[key]].append(row)
+    return sum(map(share, groups.values())) / max(1, len(groups))
+
+
+def markdown(head: list[str], body: Iterable[list[str]]) -> Iterator[str]:
+    """A table, numbers to the right."""
+    yield "| " + " | ".join(head) + " |"
+    yield "|---|" + "--:|" * (len(head) - 1)
+    yield from ("| " + " | ".join(line) + " |" for line in body)
+
+
+def groups(rows: list[Row], key: str) -> Iterator[str]:
+    """One line per package or family, the largest first, and their sum."""
+    names = [name for name, _ in Counter(row[key] for row in rows).most_common()]
+    lines = [[name, *counts([row for row in rows if row[key] == name])] for name in names]
+    yield from markdown([key, *COLUMNS], [*lines, ["all", *counts(rows)]])
+
+
+def counts(rows: list[Row]) -> list[str]:
+    """The numbers of one line; nothing where a count is 0."""
+    return [str(sum(map(test, rows)) or "") for test in COLUMNS.values()]
+
+
+def reasons(rows: list[Row]) -> Iterator[str]:
+    """Codes that keep kernels from being rewritten, with the facts behind them."""
+    held = [row for row in rows if row["off"]["verdict"] != "converted"]
+    codes = Counter(code for row in held for code in row["off"]["codes"])
+    families = {code: Counter(row["family"] for row in held if code in row["off"]["codes"]) for code in codes}
+    yield from markdown(
+        ["code", "kernels", "in a loop", "what", "mostly"],
+        [
+            [
+                f"[{code}](diagnostics/{code}.md)",
+                str(count),
+                str(sum(row["loop"] for row in held if code in row["off"]["codes"])),
+                CATALOGUE[code].title,
+                ", ".join(f"{family} {number}" for family, number in families[code].most_common(2)),
+            ]
+            for code, count in codes.most_common()
+        ],
+    )
+
+
+def unlocking(rows: list[Row]) -> Iterator[str]:
+    """What would unlock the largest groups, largest first."""
+    held = [row for row in rows if row["off"]["verdict"] != "converted"]
+    for code, count in Counter(code for row in held for code in row["off"]["codes"]).most_common():
+        if code not in UNLOCK:
+            continue
+        facts = Counter(
+            re.sub(r"`[^`]*`", "`…`", row["off"]["message"]) for row in held if code in row["off"]["codes"]
+        ).most_common(2)
+        yield f"- **{code}, {count} kernels.** {UNLOCK[code]}"
+        yield from (f"  - {number}× {fact}" for fact, number in facts)
+
+
+def faults(rows: list[Row]) -> Iterator[str]:
+    """Every rewritten kernel that did not agree, with what was found."""
+    for row in rows:
+        if outcome(row) in ("disagrees", "crash", "timeout", "source fails", "not run"):
+            first = next(iter(row["simulated"]["findings"]), "").splitlines() or [""]
+            yield f"- {outcome(row)}: `{row['name']}` ({row['package']}, `{row['path']}`): {first[0][:240].strip()}"
+
+
+def table(rows: list[Row]) -> str:
+    """The whole page."""
+    looped = [row for row in rows if row["loop"]]
+    shares = [
+        [
+            title,
+            f"{share(chosen):.1f} %",
+            f"{mean_share(chosen, 'package'):.1f} %",
+            f"{mean_share(chosen, 'family'):.1f} %",
+        ]
+        for title, chosen in (("a dot in a loop that runs", looped), ("all dot kernels", rows))
+    ]
+    rewritten = sum(row["off"]["verdict"] == "converted" for row in rows)
+    bad = list(faults(rows))
+    lines = [
+        "# Coverage",
+        "",
+        "Made by `make coverage`. The kernels are those of `corpus/denominator.json`: every distinct kernel of ten public",
+        "wheels that is launched and reaches a dot, listed by a script that shares no code with the converter.",
+        "",
+        "*Converted* means: rewritten with the profit gate off, run on the simulator on launches inferred from its code,",
+        "at 2·stages+1 trips of a dot loop or more on independent normal data, on the specialized kernel, and equal to",
+        "its source. Simulated are, for the first config with small tiles: 1 and 2·stages+1 trips, a ragged end, sizes",
+        "one off a tile, contiguous rows; where no size counts the trips, 2·stages+1 tiles along every size. *Agree,",
+        "short*: equal, but the launch does not tell that a loop ran so often (a head dimension fixed by a constant, a",
+        "length read from memory). *No contract*: it could be rewritten, but what a valid launch is cannot be told.",
+        "*Crash*: the verifier could not make or run the launch. *Gate on*: converted, and also expected to gain by it.",
+        "",
+        *markdown(["converted", "share", "mean over packages", "mean over families"], shares),
+        "",
+        f"{rewritten} of {len(rows)} were rewritten. The means weigh every package, or family, the same: most kernels",
+        "are fla-core's, and it must not decide alone.",
+        "",
+        "## By family",
+        "",
+        *groups(rows, "family"),
+        "",
+        "## By package",
+        "",
+        *groups(rows, "package"),
+        "",
+        "## Why kernels are left as they are",
+        "",
+        *reasons(rows),
+        "",
+        "## What would unlock the largest groups",
+        "",
+        *unlocking(rows),
+        "",
+        "## Rewritten, but not equal",
+        "",
+        *(bad or ["None."]),
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,134 @@
+"""The work on one file, as plain data in and out. Runs in a child process (`worker.py`); nothing here writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..diagnostics import Decline, Diagnostic
+from ..job import Unreadable, converted, read
+from ..outcome import FileConversion, KernelOutcome
+from ..source import SourceFile
+from ..verdict import Rung, Verdict
+from .family import families
+from .record import SILENT, FileRecord, Finding, KernelRecord, Texts
+
+#: Told where the work is, and whether the file's time begins anew (each verification has a clock of its own).
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What to do with one file."""
+
+    file: str
+    #: Only these kernels; None for all.
+    kernels: tuple[str, ...] | None = None
+    schedule: str = "auto"
+    profitable: bool = True
+    #: Name of the rung to prove each conversion up to, in lower case.
+    upto: str = "none"
+
+    def data(self) -> dict[str, Any]:
+        """For `json.dumps`."""
+        return asdict(self)
+
+    @staticmethod
+    def of(data: dict[str, Any]) -> Work:
+        """The reverse of `data`."""
+        return Work(**{**data, "kernels": tuple(data["kernels"]) if data["kernels"] is not None else None})
+
+
+def kernel_names(file: str) -> tuple[tuple[str, int], ...]:
+    """Name and line of every kernel of a file: what is left to report where converting it at once did not work."""
+    from ..parse.kernels import find_kernels
+    from ..parse.module import parse_module
+
+    source = read(Path(file))
+    if isinstance(source, FileConversion):
+        return ()
+    return tuple((kernel.name, kernel.span.line) for kernel in find_kernels(parse_module(source)))
+
+
+def record(work: Work, tell: Tell = lambda _: None) -> FileRecord:
+    """Converts a file, and verifies what was converted as far as asked.
+
+    Kernels whose verification fails stay as they were: the texts bind the others alone. Raises whatever the converter
+    raises where it has a fault.
+    """
+    tell("converting")
+    try:
+        conversion = _convert(work, work.kernels)
+    except Unreadable as error:
+        return FileRecord(work.file, findings=(Finding("TLX101", str(error)),))
+    kinds = families(conversion.source)
+    verdicts = _verified(conversion, Rung[work.upto.upper()], tell)
+    kernels = [
+        _kernel_record(item, kinds.get(item.name, "unknown"), verdicts, work.upto) for item in conversion.kernels
+    ]
+    findings = []
+    for item in conversion.diagnostics:
+        if item.code == "TLX109":
+            kernels += _nested(conversion.source, item)
+        elif item.code not in SILENT:
+            findings.append(Finding(item.code, item.message))
+    good = tuple(item.kernel for item in kernels if item.verdict == "converted" and item.passed)
+    if good and len(good) < len(conversion.converted):
+        tell("converting")
+        conversion = _convert(work, good)
+    texts = None
+    if good:
+        texts = Texts(conversion.source.text, conversion.patched_source_text, conversion.sidecar_text)
+    return FileRecord(work.file, tuple(kernels), tuple(findings), texts)
+
+
+def _convert(work: Work, kernels: tuple[str, ...] | None) -> FileConversion:
+    return converted(Path(work.file), kernels or (), work.schedule, profitable=work.profitable)
+
+
+def _verified(conversion: FileConversion, upto: Rung, tell: Tell) -> dict[str, Verdict]:
+    if upto is Rung.NONE:
+        return {}
+    from ..verify import verify
+
+    verdicts = {}
+    for kernel in conversion.converted:
+        if kernel.conversion is not None:
+            tell(f"verifying {kernel.name}")
+            verdicts[kernel.name] = verify(kernel.conversion, upto=upto)
+    return verdicts
+
+
+def _kernel_record(kernel: KernelOutcome, family: str, verdicts: dict[str, Verdict], upto: str) -> KernelRecord:
+    codes = tuple(sorted({item.code for item in kernel.diagnostics}))
+    message = next((item.message for item in kernel.diagnostics), "")
+    reportable = any(item.outcome in ("declined", "error") for item in kernel.diagnostics)
+    rung, passed = None, True
+    if (verdict := verdicts.get(kernel.name)) is not None:
+        rung, passed = verdict.rung.name.lower(), verdict.passed and verdict.rung >= Rung[upto.upper()]
+        if not verdict.passed:
+            codes = tuple(sorted({*codes, "TLX603" if verdict.source_fails else "TLX601"}))
+        message = next((f"{item.code}: {item.text}" for item in verdict.findings), message)
+        if not passed and not message:
+            message = "; ".join(verdict.skipped) or f"proved only up to {rung}"
+    return KernelRecord(
+        kernel.name, kernel.span.line, family, kernel.verdict_word, codes, message, rung, passed, reportable
+    )
+
+
+def _nested(source: SourceFile, diagnostic: Diagnostic) -> list[KernelRecord]:
+    """Every kernel inside another function, where the file has no others: the diagnostic names only the first."""
+    from ..parse.kernels import nested_kernels
+    from ..parse.module import parse_module
+
+    try:
+        nested = list(nested_kernels(parse_module(source)))
+    except Decline:
+        nested = []
+    code = (diagnostic.code,)
+    return [
+        KernelRecord(node.name, node.lineno, "unknown", "declined", code, diagnostic.message, reportable=True)
+        for node in nested
+    ]
