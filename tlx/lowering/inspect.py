@@ -22,6 +22,8 @@ WARPGROUP_PRODUCTS = ("HGMMA", "QGMMA", "IGMMA")
 
 #: from an accumulator to operand A over an accumulator
 _STAYS = re.compile(r", (#mma\w*)> -> tensor<\S+, #ttg\.dot_op<\{opIdx = 0, parent = (#mma\w*),")
+#: Operations on global memory by the threads themselves.
+_GLOBAL = re.compile(r"\btt\.(load|store|atomic_rmw|atomic_cas)\b")
 #: an accumulator layout by its name, with how its warps are arranged
 _ACCUMULATOR = re.compile(r"^(#mma\w*) = #ttg\.nvidia_mma<\{.*?(warpsPerCTA = \[[^\]]*\])", re.MULTILINE)
 _NOTE = re.compile(r"\(C(\d+)\)")
