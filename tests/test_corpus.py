@@ -14,7 +14,6 @@ import pytest
 
 from tests.golden import ROOT
 from tlxify import convert
-from tlxify.diagnostics import Decline
 from tlxify.source import SourceFile
 
 KERNELS = [path for path in sorted((ROOT / "corpus").glob("*/*.py")) if path.parent.name != "golden"]

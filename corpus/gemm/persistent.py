@@ -1,4 +1,3 @@
-# expect: TLX201
 """C = A @ B by as many programs as there are SMs, each walking over its tiles: the persistent matmul as people write it."""
 
 import torch
