@@ -116,3 +116,15 @@ def test_simulated_thoroughly(path):
     assert not verdict.source_fails
     assert verdict.passed, [f"{evidence.text}: {evidence.detail}" for evidence in verdict.evidence if not evidence.ok]
     assert verdict.rung is Rung.SIMULATED
+
+
+@pytest.mark.triton
+@pytest.mark.parametrize("path", ["gemm/swiglu", "fused/low_rank"])
+def test_two_dots_under_way_compile(path):
+    """The simulator lets a sum pass a wait for another one; the compiler does not."""
+    from tlxify.verify.compiled import compile_variants
+
+    (kernel,) = converted(ROOT / "corpus" / f"{path}.py").kernels
+    built = compile_variants(kernel.conversion, share=(0, 1000))
+    assert built.compiled == 1
+    assert not built.findings, [evidence.text for evidence in built.findings]

@@ -85,6 +85,7 @@ def _low_rank_kernel_ws(
                     acc = tlx.async_dot(x, w, acc)
                     low = tlx.async_dot(x, a, low)
                     # The dots just issued stay in flight; those of the trip before have retired, so their slot is free.
+                    acc = tlx.async_dot_wait(2, acc)
                     low = tlx.async_dot_wait(2, low)
                     if k > 0:
                         tlx.barrier_arrive(x_empty[(x_used - 1) % STAGES])

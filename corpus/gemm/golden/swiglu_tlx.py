@@ -105,6 +105,7 @@ def _swiglu_kernel_ws(
                     gate = tlx.async_dot(x, w1, gate)
                     up = tlx.async_dot(x, w3, up)
                     # The dots just issued stay in flight; those of the trip before have retired, so their slot is free.
+                    gate = tlx.async_dot_wait(2, gate)
                     up = tlx.async_dot_wait(2, up)
                     if k > 0:
                         tlx.barrier_arrive(empty[(used - 1) % STAGES])
