@@ -21,7 +21,7 @@ TORCH_BIN := .venv-torch/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch check format lint types golden corpus coverage mutate compat witnesses tutorials bench docs dist clean
+.PHONY: help demo test test-torch check format lint types golden corpus corpus-simulated coverage mutate compat witnesses tutorials bench docs dist clean
 
 help:
 	@echo "demo        convert corpus/gemm/matmul.py and verify it on the CPU"
@@ -32,6 +32,7 @@ help:
 	@echo "golden      accept the current conversions of the cases and the corpus"
 	@echo "corpus      fetch the public kernels by version and check their expected verdicts"
 	@echo "coverage    what becomes of every public dot kernel: docs/coverage.md (an hour on two cores)"
+	@echo "corpus-simulated  our own kernels on every schedule, also those that are not expected to pay (an hour)"
 	@echo "mutate      seed faults in converted kernels; each must be found"
 	@echo "compat      the tests under each supported Triton: $(TRITONS)"
 	@echo "witnesses   compile our TLX with Meta's compilers: fbtriton $(FBTRITON), triton-utlx $(UTLX)"
@@ -108,6 +109,9 @@ coverage: $(READY)
 	$(BIN)/python corpus/fetch.py
 	$(BIN)/python corpus/denominator.py
 	$(BIN)/python corpus/coverage.py
+
+corpus-simulated: $(READY)
+	$(BIN)/python -m pytest -m thorough tests/test_corpus.py $(PYTEST)
 
 mutate: $(READY)
 	$(BIN)/python -m pytest tests/verify/test_mutants.py $(PYTEST)

@@ -1,8 +1,13 @@
-"""Our own plain kernels: what `convert --write` puts beside each is kept under `golden/` and read as code."""
+"""Our own plain kernels: what `convert --write` puts beside each is kept under `golden/` and read as code.
+
+A file that must be declined says so in its first line, `# expect: CODE`; all others must be converted.
+"""
 
 from __future__ import annotations
 
 import functools
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +17,11 @@ from tlxify import convert
 from tlxify.source import SourceFile
 
 KERNELS = [path for path in sorted((ROOT / "corpus").glob("*/*.py")) if path.parent.name != "golden"]
+EXPECTED = {path: re.match(r"# expect: (TLX\d{3})\n", path.read_text()) for path in KERNELS}
+CONVERTED = [path for path in KERNELS if EXPECTED[path] is None]
+DECLINED = [path for path in KERNELS if EXPECTED[path] is not None]
+#: Kinds of launches, by the beginning of their names: as deep as the ring and deeper, ragged, and without a trip.
+KINDS = ("4 trips", "two tiles each way", "ragged", "0 trips")
 
 
 def name(path: Path) -> str:
@@ -19,21 +29,36 @@ def name(path: Path) -> str:
 
 
 @functools.cache
-def converted(path: Path):
-    return convert(SourceFile(str(path.relative_to(ROOT)), path.read_text()))
+def converted(path: Path, *, profitable: bool = True):
+    return convert(SourceFile(str(path.relative_to(ROOT)), path.read_text()), profitable=profitable)
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=name)
+@pytest.mark.parametrize("path", CONVERTED, ids=name)
 def test_golden(path, request):
     golden = path.parent / "golden" / f"{path.stem}_tlx.py"
-    text = converted(path).sidecar_text
+    conversion = converted(path)
+    assert [kernel.verdict_word for kernel in conversion.kernels] == ["converted"], conversion.kernels[0].diagnostics
+    text = conversion.sidecar_text
     if request.config.getoption("--update-golden"):
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(text)
     assert text == golden.read_text(), "run pytest tests/test_corpus.py --update-golden and read the diff"
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=name)
+@pytest.mark.parametrize("path", DECLINED, ids=name)
+def test_declined(path):
+    (kernel,) = converted(path).kernels
+    assert [diagnostic.code for diagnostic in kernel.diagnostics] == [EXPECTED[path][1]]
+
+
+def test_every_golden_has_its_kernel():
+    stems = {path.stem for path in CONVERTED}
+    assert len(stems) == len(CONVERTED), "witnesses lay all goldens in one folder"
+    goldens = (ROOT / "corpus").glob("*/golden/*.py")
+    assert {path.stem for path in goldens} == {f"{stem}_tlx" for stem in stems}
+
+
+@pytest.mark.parametrize("path", CONVERTED, ids=name)
 def test_generated_lines_are_laid_out_as_black_does(path):
     import black
 
@@ -45,7 +70,7 @@ def test_generated_lines_are_laid_out_as_black_does(path):
     )
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=name)
+@pytest.mark.parametrize("path", CONVERTED, ids=name)
 def test_every_comment_is_kept(path):
     conversion = converted(path)
     text = conversion.sidecar_text
@@ -54,4 +79,52 @@ def test_every_comment_is_kept(path):
             _, _, comment = conversion.source.line(number).partition("  # ")
             line = conversion.source.line(number).strip()
             comment = line.removeprefix("# ") if line.startswith("#") else comment
-            assert not comment or comment.strip() in text
+            assert not comment or comment.startswith("fmt: ") or comment.strip() in text
+
+
+@pytest.mark.triton
+@pytest.mark.parametrize("path", CONVERTED, ids=name)
+def test_simulated(path):
+    """A few launches, late and in one seeded order: `make corpus-simulated` does the rest."""
+    from tlxify.verify.inputs import edge_cases
+    from tlxify.verify.simulate import simulate
+
+    (kernel,) = converted(path).kernels
+    every = edge_cases(kernel.contract)
+    first = [next((case for case in every if case.name.startswith(kind)), None) for kind in KINDS]
+    tally = simulate(
+        kernel.conversion, cases=[replace(case, schedules=("late", 0)) for case in first if case is not None]
+    )
+    assert not tally.source_fails
+    assert not tally.findings, [f"{evidence.text}: {evidence.detail}" for evidence in tally.findings.values()]
+    assert tally.specialized, "the launcher took the original every time: nothing was tried"
+
+
+@pytest.mark.triton
+@pytest.mark.thorough
+@pytest.mark.parametrize("path", KERNELS, ids=name)
+def test_simulated_thoroughly(path):
+    """Every edge case on every schedule, and drawn launches; also what would convert but is not expected to pay."""
+    from tlxify.verdict import Rung
+    from tlxify.verify import verify
+
+    (kernel,) = converted(path, profitable=False).kernels
+    if kernel.conversion is None:
+        assert EXPECTED[path] is not None
+        return
+    verdict = verify(kernel.conversion, upto=Rung.SIMULATED)
+    assert not verdict.source_fails
+    assert verdict.passed, [f"{evidence.text}: {evidence.detail}" for evidence in verdict.evidence if not evidence.ok]
+    assert verdict.rung is Rung.SIMULATED
+
+
+@pytest.mark.triton
+@pytest.mark.parametrize("path", ["gemm/swiglu", "fused/low_rank"])
+def test_two_dots_under_way_compile(path):
+    """The simulator lets a sum pass a wait for another one; the compiler does not."""
+    from tlxify.verify.compiled import compile_variants
+
+    (kernel,) = converted(ROOT / "corpus" / f"{path}.py").kernels
+    built = compile_variants(kernel.conversion, share=(0, 1000))
+    assert built.compiled == 1
+    assert not built.findings, [evidence.text for evidence in built.findings]

@@ -158,7 +158,6 @@ def test_a_tile(body, dimensions):
         pytest.param(
             load("(i % M)[:, None] * sm + k[None, :] * sk", "i[:, None] < N"), "TLX204", id="wrapped and masked"
         ),
-        pytest.param(load(PLAIN, "i[:, None] < M", "1.0"), "TLX205", id="masked elements read as one"),
         pytest.param(load("i[:, None] * pid + k[None, :] * sk"), "TLX207", id="a stride that differs per program"),
         pytest.param(load("i[:, None] * sm + i[:, None] * sk"), "TLX207", id="a diagonal"),
         pytest.param(load("(i // 2)[:, None] * sm + k[None, :] * sk"), "TLX208", id="a divided index"),
@@ -167,6 +166,12 @@ def test_a_tile(body, dimensions):
 def test_no_tile(body, code):
     assert problems_of(body) == [code]
     assert accesses_of(body) == []
+
+
+def test_where_masked_elements_read_as_one_the_tile_is_known_but_no_ring_may_fill_it():
+    body = load(PLAIN, "i[:, None] < M", "1.0")
+    assert problems_of(body) == ["TLX205"]
+    assert accesses_of(body) == accesses_of(load(PLAIN, "i[:, None] < M"))
 
 
 def test_the_index_of_a_gather_is_a_tile_and_the_gather_is_none():

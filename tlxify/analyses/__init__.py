@@ -19,7 +19,7 @@ from .conditions import comparisons
 from .defuse import names, names_beside, statement_facts
 from .events import DotEvent, LoadEvent, StoreEvent
 from .interpret import Interpreter
-from .values import DOT, Value
+from .values import DOT, MISSING, Value
 
 __all__ = ["analyze"]
 
@@ -97,17 +97,18 @@ class _Assembly:
             else:
                 access = describe(address, event.mask, span, self.is_pointer, self.tiles, called)
             if isinstance(event, LoadEvent) and not zero_fill(event.other):
-                other = event.other
-                raise Decline(
-                    "TLX205",
-                    span,
-                    name=access.pointer,
-                    value=other.literal if other and other.poly else "something else",
-                )
+                # Where it lies is known all the same: that matters to whoever makes the memory, not to a ring.
+                self.problems.append((span, self._not_zero(access, event)))
             return access
         except Decline as decline:
             self.problems.append((span, decline.diagnostic))
             return None
+
+    def _not_zero(self, access: Access, event: LoadEvent) -> Diagnostic:
+        other = event.other
+        told = other is not None and other.poly is not None and other.literal is not MISSING
+        value = other.literal if told and other is not None else "something else"
+        return Diagnostic.of("TLX205", event.place.span, name=access.pointer, value=value)
 
     def _load(self, event: LoadEvent) -> Load:
         depends_on = event.address.loads | (event.mask.loads if event.mask else frozenset())

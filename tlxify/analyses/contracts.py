@@ -14,6 +14,7 @@ from ..parse.launches import CallSite, call_sites, tuner_configs
 from ..poly import ONE, Poly
 from ..source import Span
 from .grids import outermost, programs
+from .integers import integers
 from .scalars import Scalars, one_more
 
 #: Tiles to verify with where the source's own configs are unknown: rows, columns, depth, warps, stages.
@@ -32,6 +33,9 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     rows, columns, depth = _roles(facts, extents)
     scalars, constexprs = [], []
     pointers = {spec.name for spec in specs}
+    numbers = {p.name for p in kernel.params if not p.constexpr and p.name not in pointers | sizes | strides}
+    constants = {p.name for p in kernel.params if p.constexpr}
+    whole = integers(kernel.node, sizes | strides | constants & (tiles | sizes), numbers)
     for param in kernel.params:
         if param.name in pointers:
             continue
@@ -42,9 +46,12 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         elif param.constexpr:
             constexprs.append(_constexpr(kernel, facts, param, tiles, sites))
         else:
-            kind = "float" if param.default is None or "." in param.default else "int"
+            told = param.default is not None and "." not in param.default
+            kind = "int" if told or param.name in whole else "float"
             scalars.append(ScalarSpec(param.name, kind, choices=(0.5, 1.0) if kind == "float" else (1, 2)))  # type: ignore[arg-type]
-    configs, known = _configs(kernel, sites, constexprs, (rows, columns, depth))
+    # What says how memory lies is the launch's to tell, not a config's.
+    tuned = [spec for spec in constexprs if spec.name not in sizes | strides]
+    configs, known = _configs(kernel, sites, tuned, (rows, columns, depth))
     names = {p.name for p in kernel.params} | set(free) | {"cdiv", "min", "max"}
     grid = _grid(facts, extents, sites, (rows, columns), free, names)
     around = next((dot.loops[-1] for dot in facts.dots if dot.loops), None)
@@ -84,8 +91,10 @@ class _Extents:
         for dimension in dimensions:
             if dimension.extent is not None and dimension.extent.launch and dimension.axis is not None:
                 text = dimension.extent.text()
-                if "tl." not in text:
-                    self.of.setdefault(dimension.axis, text)
+                # A parameter can be set; what is computed of several is only where the memory ends.
+                held = self.of.get(dimension.axis)
+                if "tl." not in text and (held is None or (text.isidentifier() and not held.isidentifier())):
+                    self.of[dimension.axis] = text
         for dimension in dimensions:
             if dimension.extent is None and dimension.axis is not None:
                 self._unmasked(dimension, dimension.axis)
@@ -199,7 +208,12 @@ class _Tensors:
             text = dimension.extent.text()
             return text if dimension.extent.launch and "tl." not in text else None
         if dimension.axis is not None:
-            return self.extents.of.get(dimension.axis)
+            size, length = self.extents.of.get(dimension.axis), self.facts.axis(dimension.axis).length.text()
+            if size != length or not dimension.coordinate.terms:
+                return size
+            # The axis is one tile long, and tiles lie one after the other.
+            last = self.scalars.upper(dimension.coordinate)
+            return f"{last} + {length}" if last is not None else None
         if (index := _batch_index(dimension.coordinate)) is not None:
             if index.free is not None:
                 self.free[index.free] = None
@@ -262,7 +276,9 @@ def _roles(facts: Facts, extents: _Extents) -> tuple[Sized | None, Sized | None,
     def sized(axis: int | None) -> Sized | None:
         if axis is None or axis not in extents.of:
             return None
-        return extents.of[axis], facts.axis(axis).length.text()
+        length = facts.axis(axis).length.text()
+        # Else one tile is all there is of it, or nothing alone sets its length.
+        return (extents.of[axis], length) if extents.of[axis] != length and extents.of[axis].isidentifier() else None
 
     return sized(dot.a.axes[0]), sized(dot.b.axes[1]), sized(dot.a.axes[1])
 

@@ -130,7 +130,8 @@ def _retire_late(plan: Plan, ring: Ring, held: InFlight, result: Edits) -> None:
     previous = f"({count} - 1) % {plan.name(ring.depth)}"
     result.replaced[last.statement] += [
         f"# {one if len(dots) == 1 else more}",
-        f"{last.result} = tlx.async_dot_wait({len(dots)}, {last.result})",
+        # Every sum that the loop carries goes through the wait: the next trip's dot may take no other.
+        *(f"{step.result} = tlx.async_dot_wait({len(dots)}, {step.result})" for step in dots),
     ]
     after = [f"{step.result} = tlx.async_dot_wait(0, {step.result})" for step in dots]
     if ring.empty is not None:

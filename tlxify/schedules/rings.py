@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from ..facts import Dot, Facts, LoopFact, Operand
 from ..plan import Buffer, DotStep, Fill, InFlight, Ring, Side, Site
+from ..poly import ZERO
 from ..source import Span
 from . import order, requirements
 from .buffers import Placed, named
@@ -100,7 +101,8 @@ def _in_flight(frame: Frame, tree: Tree, feeding: Feeding, place: Place, *, alon
 
 
 def _counts_up(loop: LoopFact) -> bool:
-    return loop.step is not None and (loop.step.constant is None or loop.step.constant > 0)
+    """Whether the step is a sum of positive parts: sizes and tiles are; `-BLOCK_K` is none."""
+    return loop.step is not None and loop.step != ZERO and all(coefficient > 0 for _, coefficient in loop.step.terms)
 
 
 def steps(frame: Frame, feeding: Feeding, rings: tuple[Ring, ...], views: dict[Span, str]) -> tuple[DotStep, ...]:

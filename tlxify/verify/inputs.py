@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -191,11 +192,14 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
     for trips in sorted({1, stages - 1, stages, stages + 1, 2 * stages + 1}):
         case = replace(base, name=f"{trips} trips", schedules=schedules)
         yield _with(case, contract, **{size: trips * extent})
-    results = (extent for tensor in contract.tensors if tensor.writes for extent in tensor.shape)
-    if size not in results and all(
-        size != other for other, _ in contract.tiled
-    ):  # else there would be no result either
+    if not _sizes_a_result(contract, size):
         yield replace(base, name="0 trips behind the guard", schedules=schedules, zeroed=size, trips=0)
+
+
+def _sizes_a_result(contract: Contract, size: str) -> bool:
+    """Whether an output has the size, as attention of a sequence with itself has: with 0 there would be no result."""
+    shapes = " ".join(extent for tensor in contract.tensors if tensor.writes for extent in tensor.shape)
+    return any(size == other for other, _ in contract.tiled) or size in re.findall(r"\w+", shapes)
 
 
 def _sizes(contract: Contract) -> Iterator[Case]:

@@ -90,6 +90,7 @@ def _kernel_ws(
                     d = d_ring[slot]
                     gate = tlx.async_dot(a, d, gate)
                     # The dots just issued stay in flight; those of the trip before have retired, so their slot is free.
+                    acc = tlx.async_dot_wait(2, acc)
                     gate = tlx.async_dot_wait(2, gate)
                     if start > 0:
                         tlx.barrier_arrive(empty[(used - 1) % STAGES])

@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...poly import ONE, ZERO
 from ..values import MISSING, Value, number, pure
 from .registry import LANGUAGE, Call, handles
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 _FUNCTIONS = (
     "abs ceil clamp cos div_rn erf exp exp2 fdiv floor fma log log2 maximum minimum rsqrt sigmoid sin sqrt sqrt_rn "
-    "umulhi where add sub mul rand randn randint rand4x to_tensor"
+    "umulhi add sub mul rand randn randint rand4x to_tensor"
 )
 _DTYPES = (
     "int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
@@ -36,8 +37,33 @@ def pointwise(run: Interpreter, call: Call, name: str) -> Value:
     known = [value.literal for value in values if value.literal is not MISSING and isinstance(value.literal, int)]
     if pick is not None and len(values) == len(known) == 2:
         return number(int(pick(known)))
+    return _pointwise(run, call, name, values)
+
+
+def _pointwise(run: Interpreter, call: Call, name: str, values: list[Value]) -> Value:
     written = ", ".join([*("{}" for _ in call.positional), *(f"{keyword}={{}}" for keyword in call.keywords)])
     return run.arithmetic.pointwise(*values, template=f"{name}({written})")
+
+
+@handles("where")
+def where(run: Interpreter, call: Call) -> Value:
+    """Data; `where(i < M, i, 0)` is a tile that begins anew at its extent, as `i % M` is one that does where M fits.
+
+    The two differ in positions past the extent alone, and a wrapped tile is taken only where those reach nothing.
+    """
+    found = {node: run.expression(node) for node in (*call.positional, *call.keywords.values())}
+    nodes = (call.need(0, "condition"), call.need(1, "x"), call.need(2, "y"))
+    condition, inside, outside = (found[node] for node in nodes)
+    if condition.bounds is not None and len(condition.bounds) == 1 and not condition.partial:
+        (bound,) = condition.bounds
+        terms = inside.terms if inside.affine else ()
+        zero = outside.scalar and outside.poly == ZERO
+        if zero and not bound.waived and len(terms) == 1 and inside.poly is not None:
+            (term,) = terms
+            if (term.dim, term.stride, term.modulus) == (bound.dim, ONE, None):
+                wrapped = replace(term, offset=inside.poly, modulus=inside.poly - bound.index)
+                return replace(inside, poly=ZERO, terms=(wrapped,), loads=inside.loads | condition.loads)
+    return _pointwise(run, call, "tl.where", [run.events.used(value, call.span) for value in found.values()])
 
 
 @handles("cast")
