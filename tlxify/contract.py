@@ -94,6 +94,27 @@ class Contract:
     multiples: tuple[tuple[str, str], ...] = ()
     #: Sizes that are strides of what is read, too: of whole 16 bytes, or the TMA cannot read it.
     aligned: tuple[str, ...] = ()
+    #: Parameters that follow from others, as every launch in the source computes them: ("NT", "cdiv(T, BT)").
+    computed: tuple[tuple[str, str], ...] = ()
+    #: Pointers that nothing is read or written through in these launches: None is passed for them.
+    absent: tuple[str, ...] = ()
+
+
+def complete(contract: Contract, known: dict[str, object]) -> None:
+    """Adds the parameters that follow from the `known` ones, as far as they do."""
+    pending = dict(contract.computed)
+    while pending:
+        settled = []
+        for name, expression in pending.items():
+            try:
+                known[name] = evaluate(expression, {other: known[other] for other in known if other not in pending})
+            except (KeyError, TypeError, ZeroDivisionError):
+                continue
+            settled.append(name)
+        if not settled:
+            return
+        for name in settled:
+            del pending[name]
 
 
 def cdiv(a: int, b: int) -> int:

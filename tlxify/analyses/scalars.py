@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from ..contract import TensorSpec
 from ..facts import Facts, Load, LoopFact, StatementFact
 from ..poly import ONE, Poly, Symbol
+from .texts import polynomial
 
 _PROGRAM = re.compile(r"tl\.(program_id|num_programs)\((\d)\)")
 
@@ -72,17 +73,34 @@ class Scalars:
             return f"{name} - 1" if match[1] == "program_id" else name
         if symbol.launch:
             return symbol.name if "tl." not in symbol.name else None
+        if symbol.trip:
+            return self._last_trip(symbol)
         if symbol.template in ("({} // {})", "({} % {})"):
             left, right = symbol.operands
-            if not right.launch or "tl." in right.text():
-                return None
             if symbol.template == "({} % {})":
-                return f"{_closed(right.text())} - 1"
-            return self.upper(left)  # no larger than what is divided
-        if symbol.template.startswith("min"):
+                limit = self.upper(right)
+                return f"{_closed(limit)} - 1" if limit is not None else None
+            largest = self.upper(left)
+            if largest is None or not right.launch or "tl." in right.text():
+                return largest  # no larger than what is divided
+            count, rest = (
+                polynomial(one_more(largest)).divide(polynomial(right.text())) if right.monomial else (ONE, ONE)
+            )
+            return f"{count} - 1" if rest == Poly() else f"{_closed(largest)} // {_closed(right.text())}"
+        if symbol.template.partition("(")[0] in ("min", "tl.minimum"):
             return next((text for operand in symbol.operands if (text := self.upper(operand)) is not None), None)
         load = next((load for load in self.facts.loads if load.symbol == symbol), None)
         return f"{self._count(load)} - 1" if load is not None and load.pointer is not None else None
+
+    def _last_trip(self, symbol: Symbol) -> str | None:
+        """The number of a loop's last trip."""
+        loop = next((loop for loop in self.facts.loops if loop.trip == symbol), None)
+        if loop is None or loop.start is None or loop.stop is None or loop.step is None:
+            return None
+        way = self.upper(loop.stop - loop.start)
+        if way is None or not loop.step.launch or "tl." in loop.step.text():
+            return None
+        return f"{way} - 1" if loop.step == ONE else f"cdiv({way}, {loop.step.text()}) - 1"
 
     def _count(self, load: Load) -> str:
         """How many things a loaded index tells apart."""
@@ -165,11 +183,14 @@ def _at_the_end(poly: Poly, loop: LoopFact) -> Poly:
     if loop.trip not in poly.symbols or loop.start is None or loop.stop is None or loop.step is None:
         return poly
     counter = loop.start + loop.step * Poly.of(loop.trip)
+    # A loop over whole steps ends one step before its stop, any other one less than a step before it.
+    whole = loop.step.monomial and (loop.stop - loop.start).divide(loop.step)[1] == Poly()
+    last = loop.stop - (loop.step if whole else ONE)
     for monomial, coefficient in poly.terms:
         if loop.trip in monomial and coefficient > 0:
             rest = poly - counter * Poly.of(coefficient)
             if loop.trip not in rest.symbols:
-                return rest + (loop.stop - ONE) * Poly.of(coefficient)
+                return rest + last * Poly.of(coefficient)
     return poly
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contract import Contract, TensorSpec, evaluate
+from ..contract import Contract, TensorSpec, complete, evaluate
 from .cases import Case, Data
 from .dtypes import FORMATS, bits, encode, storage
 from .grids import settle_grid
@@ -90,6 +90,9 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     constants = case.constants(contract)
     scalars: dict[str, object] = dict(case.values)
     known = {**scalars, **constants}
+    complete(contract, known)
+    scalars.update((name, known[name]) for name, _ in contract.computed if name in known)
+    scalars.update(dict.fromkeys(contract.absent))
     grid = settle_grid(contract, known)
     dtypes = {tensor.dtype_group: tensor.dtypes[min(case.dtype, len(tensor.dtypes) - 1)] for tensor in contract.tensors}
     tensors: dict[str, Memory] = {}
