@@ -96,6 +96,8 @@ class Contract:
     aligned: tuple[str, ...] = ()
     #: Parameters that follow from others, as every launch in the source computes them: ("NT", "cdiv(T, BT)").
     computed: tuple[tuple[str, str], ...] = ()
+    #: Constexprs that a tuner sets: a call does not tell them.
+    tuned: tuple[str, ...] = ()
     #: Pointers that nothing is read or written through in these launches: None is passed for them.
     absent: tuple[str, ...] = ()
 

@@ -14,7 +14,7 @@ from .. import analyze
 from ..texts import words
 from .constants import constexpr, number
 from .extents import Extents
-from .launching import configs, with_idle_programs
+from .launching import configs, tuned, with_idle_programs
 from .launching import grid as grid_of
 from .relations import relations
 from .roles import loaded, roles, walked
@@ -76,6 +76,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         multiples=tuple(dict.fromkeys(extents.multiples)),
         aligned=tuple(sorted(sizes & words(_read_strides(facts)))),
         computed=tuple(computed.items()),
+        tuned=tuned(kernel),
         absent=tuple(p.name for p in kernel.params if p.name in absent),
     )
 

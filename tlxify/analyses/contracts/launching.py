@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 from ...contract import ConstexprSpec, LaunchConfig
 from ...facts import Facts
 from ...model import Kernel
 from ...parse.launches import CallSite, tuner_configs
+from ...parse.names import AUTOTUNE
 from ...poly import Poly
 from ..grids import programs
 from ..texts import words
@@ -38,6 +41,16 @@ def configs(
         named = {name: size for name, size in zip(order, sizes, strict=True) if name is not None}
         configs.append(LaunchConfig(tuple((tile, named.get(tile, 64)) for tile in tiles), warps, stages))
     return tuple(dict.fromkeys(configs)), False
+
+
+def tuned(kernel: Kernel) -> tuple[str, ...]:
+    """Parameters that the kernel's tuner sets, also where its configs are computed: it must name them."""
+    calls = [d.node for d in kernel.decorators if d.name == AUTOTUNE and isinstance(d.node, ast.Call)]
+    choices = [node for c in calls for node in [*c.args[:1], *(k.value for k in c.keywords if k.arg == "configs")]]
+    texts = {n.value for node in choices for n in ast.walk(node) if isinstance(n, ast.Constant)}
+    for literal in tuner_configs(kernel) or ():
+        texts |= {name for name, _ in literal.values}
+    return tuple(p.name for p in kernel.params if p.constexpr and p.name in texts)
 
 
 def _number(value: object, default: int) -> int:
