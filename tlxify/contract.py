@@ -32,6 +32,8 @@ class TensorSpec:
     dtypes: tuple[str, ...] = FLOAT16_DTYPES
     #: What its elements are drawn from, as expressions: scalars that decide what a program does. Empty: anything.
     values: tuple[str, ...] = ()
+    #: Its elements never fall and run from the first of `values` to the last: where each of some groups begins.
+    rising: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class _Decoding:
                 elif d.axis in extents and (length := facts.axis(d.axis).length).monomial:
                     quotient, rest = d.coordinate.divide(length)
                     if rest == ZERO:
-                        self.tiles.setdefault(quotient, f"cdiv({extents[d.axis]}, {length.text()})")
+                        self.tiles.setdefault(quotient, f"cdiv({own_extent(d, extents)}, {length.text()})")
         for _, access in facts.accesses:
             for d in access.dimensions:
                 if d.axis is not None and d.axis in extents:

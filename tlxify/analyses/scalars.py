@@ -38,7 +38,7 @@ class Scalars:
                 return None
             found = self._values(load.symbol)
             if found is None:
-                return None
+                return self._offsets(pointer)
             lengths[one_more(last)] = None
             values |= dict.fromkeys(found)
         length = next(iter(lengths)) if len(lengths) == 1 else f"max({', '.join(lengths)})"
@@ -46,6 +46,18 @@ class Scalars:
             values = dict.fromkeys(("0", "1"))
         dtype = "i32" if values else "fp32"
         return TensorSpec(pointer, (length,), ("1",), True, False, pointer, (dtype,), tuple(values))
+
+    def _offsets(self, pointer: str) -> TensorSpec | None:
+        """The memory of offsets: where each group of rows begins or ends."""
+        ends = {d.limit for _, access in self.facts.accesses for d in access.dimensions if d.limit is not None}
+        if not any(offsets_of(self.facts, end) == pointer for end in ends):
+            return None
+        lengths = [self.upper(load.offset) for load in self._loads(pointer) if load.offset is not None]
+        texts = list(dict.fromkeys(one_more(last) for last in lengths if last is not None))
+        length = texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
+        rows = rows_of(pointer)
+        self.free[rows] = None
+        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, ("i32",), ("0", rows), rising=True)
 
     def upper(self, poly: Poly) -> str | None:
         """An expression that `poly` never exceeds, as long as everything in it counts from zero."""
@@ -176,6 +188,17 @@ class Scalars:
             return [str(threshold.constant + step) for step in (-1, 0, 1)]
         largest = self.upper(threshold)
         return ["0", largest, one_more(largest)] if largest is not None else []
+
+
+def offsets_of(facts: Facts, limit: Poly) -> str | None:
+    """The pointer from which the end of some rows is read, if it is read as it is."""
+    load = next((load for load in facts.loads if load.symbol is not None and limit == Poly.of(load.symbol)), None)
+    return load.pointer if load is not None else None
+
+
+def rows_of(pointer: str) -> str:
+    """The size that no parameter holds: how many rows all groups have together."""
+    return f"rows_{pointer}"
 
 
 def _at_the_end(poly: Poly, loop: LoopFact) -> Poly:

@@ -48,7 +48,9 @@ def _lines(contract: Contract) -> Iterator[str]:
 def _tensor(spec: TensorSpec, *, shared: bool) -> str:
     use = "in and out" if spec.reads and spec.writes else "out" if spec.writes else "in"
     text = f"{'|'.join(spec.dtypes)}[{', '.join(spec.shape)}] strides ({', '.join(spec.strides)}), {use}"
-    if spec.values:
+    if spec.rising:
+        text += f", rising from {spec.values[0]} to {spec.values[-1]}"
+    elif spec.values:
         text += f", elements from {{{', '.join(spec.values)}}}"
     return text + (f", dtype of {spec.dtype_group}" if shared and spec.dtype_group != spec.name else "")
 

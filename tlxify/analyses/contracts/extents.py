@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...facts import Access, Dimension, Facts
 from ...poly import Poly
+from ..scalars import offsets_of, rows_of
 from .indices import program_axis
 
 
@@ -27,6 +28,12 @@ class Extents:
         for dimension in dimensions:
             if dimension.extent is None and dimension.axis is not None:
                 self._unmasked(dimension, dimension.axis)
+        for dimension in dimensions:
+            if dimension.limit is None or dimension.axis is None or dimension.axis in self.of:
+                continue
+            if (pointer := offsets_of(facts, dimension.limit)) is not None:
+                self.of[dimension.axis] = rows_of(pointer)
+                self.free[rows_of(pointer)] = None
         for access in accesses:
             for dimension in access.dimensions:
                 self._elsewhere(access, dimension, accesses)
@@ -54,7 +61,8 @@ class Extents:
                 if loop.stop == Poly.of(symbol) and symbol.name.isidentifier() and loop.step == length:
                     return symbol.name
                 if loop.stop == Poly.of(symbol) and len(symbol.operands) == 2 and symbol.operands[1] == length:
-                    return symbol.operands[0].text()
+                    text = symbol.operands[0].text()
+                    return text if text.isidentifier() else None
         return None
 
     def _elsewhere(self, access: Access, dimension: Dimension, accesses: list[Access]) -> None:
