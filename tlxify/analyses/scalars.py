@@ -144,6 +144,9 @@ class Scalars:
                 values += ["0", f"{self._count(load)} - 1"]
         if any(symbol in _all(bound.index) for store in self.facts.stores for bound in store.bounds):
             return None
+        if any(other.offset is not None and symbol in _all(other.offset) for other in self.facts.loads):
+            load = next(load for load in self.facts.loads if load.symbol == symbol)
+            values += ["0", f"{self._count(load)} - 1"]  # it says where another scalar lies
         if values:
             return values
         for loop in self.facts.loops:

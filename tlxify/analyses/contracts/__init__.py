@@ -73,7 +73,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         tiled=tuple(
             pair for pair in (rows, columns, None if counted else depth) if pair and (pair != depth or not counted)
         ),
-        multiples=tuple(dict.fromkeys(extents.multiples)),
+        multiples=tuple(pair for pair in dict.fromkeys(extents.multiples) if pair[0] not in tiles),
         aligned=tuple(sorted(sizes & words(_read_strides(facts)))),
         computed=tuple(computed.items()),
         tuned=tuned(kernel),
