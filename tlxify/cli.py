@@ -26,6 +26,7 @@ from .job import UNUSABLE, Job, Unreadable, converted, read, verified
 from .migrate.record import FileRecord
 from .outcome import FileConversion, KernelOutcome
 from .render.as_json import SCHEMA, file_data
+from .render.contract import contract_text
 from .render.diff import diff
 from .render.dump import dump as outline
 from .render.findings import finding
@@ -135,6 +136,11 @@ def describe(kernel: KernelOutcome, source: SourceFile) -> Iterator[RenderableTy
         yield from plan_tables(kernel.plan, kernel.contract)
 
 
+def contracts(kernels: Iterable[KernelOutcome]) -> Iterator[RenderableType]:
+    """The contracts of the kernels that have one."""
+    yield from (Text("\n" + contract_text(k.contract)) for k in kernels if k.contract is not None)
+
+
 def finish(job: Job, as_json: bool) -> None:
     """Prints the JSON if asked for, and exits."""
     if as_json:
@@ -158,6 +164,9 @@ kernel_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON instead.")
 schedule_option = click.option(
     "--schedule", type=click.Choice(["auto", "persistent", "cooperative"]), default="auto", show_default=True
+)
+contract_option = click.option(
+    "--show-contract", is_flag=True, help="Also show what each parameter was taken for, and what a valid launch is."
 )
 gate_option = click.option(
     "--no-profit-gate", "ungated", is_flag=True, help="Convert also what is not expected to become faster."
@@ -242,8 +251,16 @@ def save(job: Job, conversion: FileConversion, path: Path, output: Path | None) 
 @kernel_option
 @schedule_option
 @gate_option
+@contract_option
 @json_option
-def analyze(paths: tuple[Path, ...], kernels: tuple[str, ...], schedule: str, ungated: bool, as_json: bool) -> None:
+def analyze(
+    paths: tuple[Path, ...],
+    kernels: tuple[str, ...],
+    schedule: str,
+    ungated: bool,
+    show_contract: bool,
+    as_json: bool,
+) -> None:
     """Shows which warps would run each statement of FILE, the plan, and what stands in the way."""
     job = Job()
     for path in paths:
@@ -252,6 +269,7 @@ def analyze(paths: tuple[Path, ...], kernels: tuple[str, ...], schedule: str, un
         if not as_json:
             for kernel in conversion.kernels:
                 show(*describe(kernel, conversion.source))
+                show(*contracts([kernel] if show_contract else []))
             show(*(finding(item, conversion.source) for item in conversion.diagnostics))
     finish(job, as_json)
 
@@ -262,15 +280,24 @@ def analyze(paths: tuple[Path, ...], kernels: tuple[str, ...], schedule: str, un
 @click.option("--upto", type=click.Choice(RUNGS[1:]), default="compiled", show_default=True, help="Prove up to here.")
 @schedule_option
 @gate_option
+@contract_option
 @json_option
 def verify(
-    paths: tuple[Path, ...], kernels: tuple[str, ...], upto: str, schedule: str, ungated: bool, as_json: bool
+    paths: tuple[Path, ...],
+    kernels: tuple[str, ...],
+    upto: str,
+    schedule: str,
+    ungated: bool,
+    show_contract: bool,
+    as_json: bool,
 ) -> None:
     """Converts FILE in memory and proves the conversion, rung by rung."""
     job = Job(upto=Rung[upto.upper()])
     for path in paths:
         conversion = converted(path, kernels, schedule, profitable=not ungated)
         job.conversions.append(conversion)
+        if not as_json:
+            show(*contracts(conversion.kernels if show_contract else []))
         verified(job, conversion, partial(progress, quiet=as_json))
         if not as_json:
             kernels_left = (kernel for kernel in conversion.kernels if kernel.verdict_word != "converted")

@@ -32,6 +32,8 @@ class TensorSpec:
     dtypes: tuple[str, ...] = FLOAT16_DTYPES
     #: What its elements are drawn from, as expressions: scalars that decide what a program does. Empty: anything.
     values: tuple[str, ...] = ()
+    #: Its elements never fall and run from the first of `values` to the last: where each of some groups begins.
+    rising: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,29 @@ class Contract:
     multiples: tuple[tuple[str, str], ...] = ()
     #: Sizes that are strides of what is read, too: of whole 16 bytes, or the TMA cannot read it.
     aligned: tuple[str, ...] = ()
+    #: Parameters that follow from others, as every launch in the source computes them: ("NT", "cdiv(T, BT)").
+    computed: tuple[tuple[str, str], ...] = ()
+    #: Constexprs that a tuner sets: a call does not tell them.
+    tuned: tuple[str, ...] = ()
+    #: Pointers that nothing is read or written through in these launches: None is passed for them.
+    absent: tuple[str, ...] = ()
+
+
+def complete(contract: Contract, known: dict[str, object]) -> None:
+    """Adds the parameters that follow from the `known` ones, as far as they do."""
+    pending = dict(contract.computed)
+    while pending:
+        settled = []
+        for name, expression in pending.items():
+            try:
+                known[name] = evaluate(expression, {other: known[other] for other in known if other not in pending})
+            except (KeyError, TypeError, ZeroDivisionError):
+                continue
+            settled.append(name)
+        if not settled:
+            return
+        for name in settled:
+            del pending[name]
 
 
 def cdiv(a: int, b: int) -> int:

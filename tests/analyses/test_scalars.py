@@ -29,7 +29,7 @@ KNOWN = {
     "dot_under_elif": ("kinds_ptr", "grid_0", ("-1", "0", "1", "2")),
     "dot_under_if": ("used_ptr", "grid_0", ("-1", "0", "1")),
     "loaded_bound": ("trips_ptr", "grid_0", ("0", "1", "cdiv(K, BLOCK_K)")),
-    "if_in_tile_loop": ("used_ptr", "cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N)", ("-1", "0", "1")),
+    "if_in_tile_loop": ("used_ptr", "cdiv(M, BLOCK_M)", ("-1", "0", "1")),
 }
 
 

@@ -129,8 +129,9 @@ def dot_loop_conversions(ttgir: str) -> tuple[str, ...]:
 
     A product's result that becomes the register operand of the next one stays in its registers, so the conversion from
     an accumulator layout to the operand layout of the same accumulator, or of one with other columns, is not listed;
-    nor is that of one number per row or column. Where the loop itself loads or stores global memory, tiles change to and from the layout of such accesses
-    as the kernel asks: there, conversions between two accumulator layouts are listed alone.
+    nor is that of one number per row or column. Where the loop itself loads or stores global memory, tiles change to
+    and from the layout of such accesses as the kernel asks: there, conversions between two accumulator layouts are
+    listed alone.
     """
     warps = dict(_ACCUMULATOR.findall(ttgir))
     open_loops: list[tuple[int, int]] = []  # (depth of braces before the loop, first line)

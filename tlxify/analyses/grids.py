@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..facts import Facts
+from ..facts import Dimension, Facts
 from ..poly import ZERO, Poly, Symbol
 
 _QUOTIENT, _REST = "({} // {})", "({} % {})"
@@ -31,6 +31,11 @@ def outermost(index: Poly) -> str | None:
     return outermost(inner)
 
 
+def chunks(facts: Facts, extents: Mapping[int, str]) -> dict[Poly, str]:
+    """How many values each index takes that counts tiles or chunks along an axis."""
+    return _Decoding(facts, extents, 0).tiles
+
+
 def _free(axis: int) -> str:
     return f"outer_{axis}"
 
@@ -51,7 +56,22 @@ class _Decoding:
                 elif d.axis in extents and (length := facts.axis(d.axis).length).monomial:
                     quotient, rest = d.coordinate.divide(length)
                     if rest == ZERO:
-                        self.tiles.setdefault(quotient, f"cdiv({extents[d.axis]}, {length.text()})")
+                        self.tiles.setdefault(quotient, f"cdiv({own_extent(d, extents)}, {length.text()})")
+        for _, access in facts.accesses:
+            for d in access.dimensions:
+                if d.axis is not None and d.axis in extents:
+                    self._chunks(d.coordinate, own_extent(d, extents))
+
+    def _chunks(self, coordinate: Poly, extent: str) -> None:
+        """An axis that is walked in chunks, each in tiles: `i * BT + j * BC` has as many `i` as there are chunks."""
+        moved = [s for monomial, _ in coordinate.terms for s in monomial if not s.launch]
+        for monomial, coefficient in coordinate.terms:
+            moving = [s for s in monomial if not s.launch]
+            if any(_differ(s, other) for s in moving for other in moved):
+                continue
+            step = Poly.build([(tuple(s for s in monomial if s.launch), coefficient)])
+            if len(moving) == 1 and coefficient > 0 and step.constant is None and "tl." not in step.text():
+                self.tiles.setdefault(Poly.of(moving[0]), f"cdiv({extent}, {step.text()})")
 
     def count(self, index: Poly) -> tuple[str, str | None] | None:
         """How many values an index takes."""
@@ -68,6 +88,27 @@ class _Decoding:
         for symbol in parts:
             return symbol.operands[1].text(), None
         return (self.free, self.free) if index in self.picks else None
+
+
+def own_extent(dimension: Dimension, extents: Mapping[int, str]) -> str:
+    """Where an axis ends in this access: views of one memory may end differently along one axis of the tile."""
+    known = dimension.extent is not None and dimension.extent.launch and "tl." not in dimension.extent.text()
+    if dimension.extent is not None and known:
+        return dimension.extent.text()
+    return extents[dimension.axis] if dimension.axis is not None else "1"
+
+
+def _differ(one: Symbol, other: Symbol) -> bool:
+    """Whether two indices take one number apart in different ways: how many values each takes is not plain then."""
+    parts = (_QUOTIENT, _REST)
+    pair = one.template in parts and other.template in parts and one.operands == other.operands
+    return one != other and not pair and bool(_roots(one) & _roots(other))
+
+
+def _roots(symbol: Symbol) -> set[Symbol]:
+    """What an index is made of in the end."""
+    inner = [s for operand in symbol.operands for s in operand.symbols if not s.launch]
+    return {root for s in inner for root in _roots(s)} if inner else {symbol}
 
 
 def _inside(poly: Poly) -> Iterator[Symbol]:

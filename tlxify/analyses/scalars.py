@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from ..contract import TensorSpec
 from ..facts import Facts, Load, LoopFact, StatementFact
 from ..poly import ONE, Poly, Symbol
+from .texts import polynomial
 
 _PROGRAM = re.compile(r"tl\.(program_id|num_programs)\((\d)\)")
 
@@ -37,7 +38,7 @@ class Scalars:
                 return None
             found = self._values(load.symbol)
             if found is None:
-                return None
+                return self._offsets(pointer)
             lengths[one_more(last)] = None
             values |= dict.fromkeys(found)
         length = next(iter(lengths)) if len(lengths) == 1 else f"max({', '.join(lengths)})"
@@ -45,6 +46,18 @@ class Scalars:
             values = dict.fromkeys(("0", "1"))
         dtype = "i32" if values else "fp32"
         return TensorSpec(pointer, (length,), ("1",), True, False, pointer, (dtype,), tuple(values))
+
+    def _offsets(self, pointer: str) -> TensorSpec | None:
+        """The memory of offsets: where each group of rows begins or ends."""
+        ends = {d.limit for _, access in self.facts.accesses for d in access.dimensions if d.limit is not None}
+        if not any(offsets_of(self.facts, end) == pointer for end in ends):
+            return None
+        lengths = [self.upper(load.offset) for load in self._loads(pointer) if load.offset is not None]
+        texts = list(dict.fromkeys(one_more(last) for last in lengths if last is not None))
+        length = texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
+        rows = rows_of(pointer)
+        self.free[rows] = None
+        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, ("i32",), ("0", rows), rising=True)
 
     def upper(self, poly: Poly) -> str | None:
         """An expression that `poly` never exceeds, as long as everything in it counts from zero."""
@@ -72,17 +85,34 @@ class Scalars:
             return f"{name} - 1" if match[1] == "program_id" else name
         if symbol.launch:
             return symbol.name if "tl." not in symbol.name else None
+        if symbol.trip:
+            return self._last_trip(symbol)
         if symbol.template in ("({} // {})", "({} % {})"):
             left, right = symbol.operands
-            if not right.launch or "tl." in right.text():
-                return None
             if symbol.template == "({} % {})":
-                return f"{_closed(right.text())} - 1"
-            return self.upper(left)  # no larger than what is divided
-        if symbol.template.startswith("min"):
+                limit = self.upper(right)
+                return f"{_closed(limit)} - 1" if limit is not None else None
+            largest = self.upper(left)
+            if largest is None or not right.launch or "tl." in right.text():
+                return largest  # no larger than what is divided
+            count, rest = (
+                polynomial(one_more(largest)).divide(polynomial(right.text())) if right.monomial else (ONE, ONE)
+            )
+            return f"{count} - 1" if rest == Poly() else f"{_closed(largest)} // {_closed(right.text())}"
+        if symbol.template.partition("(")[0] in ("min", "tl.minimum"):
             return next((text for operand in symbol.operands if (text := self.upper(operand)) is not None), None)
         load = next((load for load in self.facts.loads if load.symbol == symbol), None)
         return f"{self._count(load)} - 1" if load is not None and load.pointer is not None else None
+
+    def _last_trip(self, symbol: Symbol) -> str | None:
+        """The number of a loop's last trip."""
+        loop = next((loop for loop in self.facts.loops if loop.trip == symbol), None)
+        if loop is None or loop.start is None or loop.stop is None or loop.step is None:
+            return None
+        way = self.upper(loop.stop - loop.start)
+        if way is None or not loop.step.launch or "tl." in loop.step.text():
+            return None
+        return f"{way} - 1" if loop.step == ONE else f"cdiv({way}, {loop.step.text()}) - 1"
 
     def _count(self, load: Load) -> str:
         """How many things a loaded index tells apart."""
@@ -114,6 +144,9 @@ class Scalars:
                 values += ["0", f"{self._count(load)} - 1"]
         if any(symbol in _all(bound.index) for store in self.facts.stores for bound in store.bounds):
             return None
+        if any(other.offset is not None and symbol in _all(other.offset) for other in self.facts.loads):
+            load = next(load for load in self.facts.loads if load.symbol == symbol)
+            values += ["0", f"{self._count(load)} - 1"]  # it says where another scalar lies
         if values:
             return values
         for loop in self.facts.loops:
@@ -160,16 +193,30 @@ class Scalars:
         return ["0", largest, one_more(largest)] if largest is not None else []
 
 
+def offsets_of(facts: Facts, limit: Poly) -> str | None:
+    """The pointer from which the end of some rows is read, if it is read as it is."""
+    load = next((load for load in facts.loads if load.symbol is not None and limit == Poly.of(load.symbol)), None)
+    return load.pointer if load is not None else None
+
+
+def rows_of(pointer: str) -> str:
+    """The size that no parameter holds: how many rows all groups have together."""
+    return f"rows_{pointer}"
+
+
 def _at_the_end(poly: Poly, loop: LoopFact) -> Poly:
     """`poly` with a loop's counter at its last value."""
     if loop.trip not in poly.symbols or loop.start is None or loop.stop is None or loop.step is None:
         return poly
     counter = loop.start + loop.step * Poly.of(loop.trip)
+    # A loop over whole steps ends one step before its stop, any other one less than a step before it.
+    whole = loop.step.monomial and (loop.stop - loop.start).divide(loop.step)[1] == Poly()
+    last = loop.stop - (loop.step if whole else ONE)
     for monomial, coefficient in poly.terms:
         if loop.trip in monomial and coefficient > 0:
             rest = poly - counter * Poly.of(coefficient)
             if loop.trip not in rest.symbols:
-                return rest + (loop.stop - ONE) * Poly.of(coefficient)
+                return rest + last * Poly.of(coefficient)
     return poly
 
 

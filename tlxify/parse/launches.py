@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from ..model import Kernel, Module
 from .literals import ConfigLiteral, NotLiteral, evaluate
@@ -15,10 +15,13 @@ from .names import AUTOTUNE
 class CallSite:
     """One `kernel[grid](…)` in the kernel's own file."""
 
-    #: Source text of the grid translated to the kernel's parameters, one per axis; None where that is not possible.
-    grid: tuple[str, ...] | None
+    #: Source text of the grid translated to the kernel's parameters, one per axis; None where that is not possible. A
+    #: name that is no parameter's is a size that only the launching function knows.
+    grid: tuple[str | None, ...] | None
     #: Literal keyword arguments, `num_warps` and `num_stages` among them.
     literals: tuple[tuple[str, object], ...]
+    #: Arguments that the launching function computes from others, in the kernel's parameters: `NT`, `cdiv(T, BT)`.
+    computed: tuple[tuple[str, str], ...] = ()
 
 
 def tuner_configs(kernel: Kernel) -> tuple[ConfigLiteral, ...] | None:
@@ -77,7 +80,23 @@ def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> 
         for name, node in given.items()
         if kernel.param(name) is not None and not isinstance(node, ast.Constant)
     }
-    return CallSite(_grid(grid, _Host(kernel.module, function, host)), tuple(literals))
+    names = frozenset(p.name for p in kernel.params)
+    known = _Host(kernel.module, function, host, names, call.lineno)
+    return CallSite(_grid(grid, known), tuple(literals), tuple(_computed(given, known)))
+
+
+def _computed(given: Mapping[str, ast.expr], host: _Host) -> Iterator[tuple[str, str]]:
+    for name, node in given.items():
+        if name not in host.parameters:
+            continue
+        others = replace(host, arguments={text: other for text, other in host.arguments.items() if other != name})
+        text = _translate(node, others, None)
+        if text is None or isinstance(node, ast.Constant):
+            continue
+        used = {n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
+        used -= {"cdiv", "min", "max"}
+        if used and used <= host.parameters - {name} and not text.isidentifier():
+            yield name, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +106,27 @@ class _Host:
     module: Module
     function: ast.AST
     arguments: Mapping[str, str]
+    parameters: frozenset[str]
+    #: Line of the launch.
+    line: int
 
     def assigned(self, name: str) -> ast.expr | ast.FunctionDef | None:
-        """What a local name was bound to, if that happened once."""
-        found: list[ast.expr | ast.FunctionDef] = []
-        for node in [
-            *_own_nodes(self.function),
-            *(n for n in ast.walk(self.function) if isinstance(n, ast.FunctionDef)),
-        ]:
+        """What a local name was bound to last before the launch."""
+        found: list[tuple[int, ast.expr | ast.FunctionDef]] = []
+        for node in _own_nodes(self.function) + [n for n in ast.walk(self.function) if isinstance(n, ast.FunctionDef)]:
             match node:
                 case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
-                    found.append(value)
+                    found.append((node.lineno, value))
+                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                    pairs = zip(targets, values, strict=False)
+                    found += [(node.lineno, v) for t, v in pairs if isinstance(t, ast.Name) and t.id == name]
                 case ast.FunctionDef(name=target) if target == name:
-                    found.append(node)
-        return found[0] if len(found) == 1 else None
+                    found.append((node.lineno, node))
+        before = [pair for pair in found if pair[0] <= self.line]
+        return max(before, key=lambda pair: pair[0])[1] if before else None
 
 
-def _grid(node: ast.expr, host: _Host, depth: int = 0) -> tuple[str, ...] | None:
+def _grid(node: ast.expr, host: _Host, depth: int = 0) -> tuple[str | None, ...] | None:
     match node:
         case ast.Name(id=name) if depth < 4:
             bound = host.assigned(name)
@@ -121,10 +144,14 @@ def _grid(node: ast.expr, host: _Host, depth: int = 0) -> tuple[str, ...] | None
             return _axes(node, host, None)
 
 
-def _axes(node: ast.expr, host: _Host, meta: str | None) -> tuple[str, ...] | None:
+def _axes(node: ast.expr, host: _Host, meta: str | None) -> tuple[str | None, ...]:
     entries = node.elts if isinstance(node, ast.Tuple) else [node]
-    texts = [_translate(entry, host, meta) for entry in entries]
-    return None if any(text is None for text in texts) else tuple(text for text in texts if text is not None)
+    return tuple(_translate(entry, host, meta) or _local(entry, host) for entry in entries)
+
+
+def _local(node: ast.expr, host: _Host) -> str | None:
+    """A size that has a name in the launching function alone."""
+    return node.id if isinstance(node, ast.Name) and node.id not in host.parameters else None
 
 
 def _translate(node: ast.expr, host: _Host, meta: str | None, depth: int = 0) -> str | None:
@@ -141,6 +168,11 @@ def _translate(node: ast.expr, host: _Host, meta: str | None, depth: int = 0) ->
         case ast.Call(func=func, args=[left, right]) if ast.unparse(func).split(".")[-1] in ("cdiv", "ceil_div"):
             a, b = _translate(left, host, meta, depth + 1), _translate(right, host, meta, depth + 1)
             return f"cdiv({a}, {b})" if a and b else None
+        case ast.Call(func=ast.Name(id="min" | "max" as name), args=[left, right], keywords=[]):
+            a, b = _translate(left, host, meta, depth + 1), _translate(right, host, meta, depth + 1)
+            return f"{name}({a}, {b})" if a and b else None
+        case ast.IfExp(body=body, orelse=orelse):  # without optional tensors as a rule, but either is a valid launch
+            return _translate(body, host, meta, depth + 1) or _translate(orelse, host, meta, depth + 1)
         case ast.BinOp(left=left, op=ast.Mult() | ast.Add() | ast.Sub() | ast.FloorDiv() as op, right=right):
             a, b = _translate(left, host, meta, depth + 1), _translate(right, host, meta, depth + 1)
             sign = {ast.Mult: "*", ast.Add: "+", ast.Sub: "-", ast.FloorDiv: "//"}[type(op)]

@@ -31,7 +31,8 @@ def end_inside(facts: Facts, access: Access, load: Load) -> None:
             test = dimension.waived[0][-1]
             why = f"it bounds nothing where `{test.value}` {'holds' if test.holds else 'does not hold'}"
             raise Decline("TLX204", load.span, name=access.pointer, why=why)
-        if dimension.limit is not None and not dimension.harmless:
+        # Without an extent the descriptor would read past the end of the memory.
+        if dimension.limit is not None and not (dimension.harmless and dimension.extent is not None):
             raise Decline("TLX211", load.span, name=access.pointer, why=f"it is `{dimension.limit}`")
 
 

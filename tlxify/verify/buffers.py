@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contract import Contract, TensorSpec, evaluate
+from ..contract import Contract, TensorSpec, complete, evaluate
 from .cases import Case, Data
 from .dtypes import FORMATS, bits, encode, storage
 from .grids import settle_grid
@@ -90,6 +90,9 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     constants = case.constants(contract)
     scalars: dict[str, object] = dict(case.values)
     known = {**scalars, **constants}
+    complete(contract, known)
+    scalars.update((name, known[name]) for name, _ in contract.computed if name in known)
+    scalars.update(dict.fromkeys(contract.absent))
     grid = settle_grid(contract, known)
     dtypes = {tensor.dtype_group: tensor.dtypes[min(case.dtype, len(tensor.dtypes) - 1)] for tensor in contract.tensors}
     tensors: dict[str, Memory] = {}
@@ -152,7 +155,7 @@ def _memory(
     if spec.writes and int(mine.sum()) < array.size:
         raise Inapplicable(f"elements of {spec.name} share memory: which is written last, no launch says")
     if spec.reads:
-        array[...] = elements(spec.name, shape, dtype, case.data, values)
+        array[...] = elements(spec.name, shape, dtype, case.data, values, spec.rising)
     else:
         array[...] = _poison(dtype, kind, run)
     return Memory(spec, dtype, owner, array, mine, owner.copy())
@@ -171,11 +174,20 @@ LARGEST_PRODUCT = 1e32
 
 
 @functools.lru_cache(maxsize=16)
-def elements(name: str, shape: tuple[int, ...], dtype: str, data: Data, values: tuple[int, ...] = ()) -> Any:
-    """Values of an input; the same for the same name, shape and kind of data. With `values`, each is one of them."""
+def elements(
+    name: str, shape: tuple[int, ...], dtype: str, data: Data, values: tuple[int, ...] = (), rising: bool = False
+) -> Any:
+    """Values of an input; the same for the same name, shape and kind of data.
+
+    With `values`, each is one of them; if `rising`, they run from the first of those to the last without falling.
+    """
     told = f"{name} {shape} {data}" + (f" {values}" if values else "")
     seed = int.from_bytes(hashlib.blake2s(told.encode(), digest_size=8).digest(), "little")
     generator = np.random.default_rng(seed)
+    if rising:
+        inner = generator.integers(values[0], values[-1] + 1, shape)
+        inner[..., :1], inner[..., -1:] = values[0], values[-1]
+        return encode(np.sort(inner), dtype)
     if values:
         return encode(generator.choice(np.array(values), shape), dtype)
     if dtype not in FORMATS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ..contract import Contract, LaunchConfig
+from ..contract import Contract, LaunchConfig, complete
 
 #: How a tensor lies in memory. rows: contiguous; padded: rows begin on 32-byte multiples, with a gap; columns: the last
 #: two axes swapped; padded-columns: both; odd: contiguous from one element past an aligned base; overlap: begins in the
@@ -50,7 +50,9 @@ class Case:
 
     def constants(self, contract: Contract) -> dict[str, object]:
         """The constexprs of this launch: the config's, with this case's tiles."""
-        return {**dict(contract.configs[self.config].values), **dict(self.tiles)}
+        known = {**dict(contract.configs[self.config].values), **dict(self.tiles)}
+        complete(contract, known)
+        return known
 
     def launch_config(self, contract: Contract) -> LaunchConfig:
         """The config of this launch in the source's terms."""

@@ -36,6 +36,7 @@ def resolve(loaded: Loaded, case: Case, arguments: Arguments, tensors: Mapping[s
     names = contract.parameters
     given = {name: tensors.get(name, as_constexpr(arguments.scalars.get(name))) for name in names}
     given = {name: value for name, value in given.items() if name not in arguments.constants}
+    given |= {name: value for name, value in arguments.constants.items() if name not in contract.tuned}
     chosen = {**dict(config.values), "num_warps": config.num_warps, "num_stages": config.num_stages}
     with small_tiles_allowed() if case.tiles else contextlib.nullcontext():
         return loaded.bound.resolve(grid=arguments.grid, config=chosen, processors=PROCESSORS, **given)

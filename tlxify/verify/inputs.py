@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import re
 from collections.abc import Iterator
@@ -128,19 +129,24 @@ def _extent(constants: dict[str, object], tile: str) -> int:
 
 def _base(contract: Contract, index: int, *, small: bool = True) -> Case:
     """Two tiles along each tiled size (the last one ragged), two trips, padded rows, first options."""
-    case = Case("base", index, (), small_tiles(contract, index) if small else ())
+    tiles = small_tiles(contract, index) if small else ()
+    if small:  # what a call sets beside the config's tiles
+        named = {*dict(contract.configs[index].values), *(name for name, _ in contract.computed)}
+        extra = [spec.name for spec in contract.constexprs if spec.kind == "tile" and spec.name not in named]
+        tiles = (*tiles, *((name, SMALL_TILE) for name in extra))
+    case = Case("base", index, (), tiles)
     constants = case.constants(contract)
     values: dict[str, object] = {}
     for scalar in contract.scalars:
         if scalar.kind == "stride":
             continue
         values[scalar.name] = scalar.choices[0] if scalar.choices else 1.0 if scalar.kind == "float" else 2
+        if scalar.kind == "size" and scalar.name in _chunks(contract):
+            values[scalar.name] = 2 * SMALL_TILE
     values |= dict.fromkeys(contract.free_sizes, 2)
     for spec in contract.constexprs:
         if spec.name not in constants and spec.kind != "dtype":
             values[spec.name] = spec.choices[0] if spec.choices else None
-            if spec.kind == "tile" and small:
-                values[spec.name] = SMALL_TILE
     for size, tile in contract.tiled:
         extent = _extent(constants, tile)
         values[size] = 2 * extent - 3
@@ -152,6 +158,13 @@ def _base(contract: Contract, index: int, *, small: bool = True) -> Case:
     layouts: tuple[tuple[str, Layout], ...] = tuple((tensor.name, "padded") for tensor in contract.tensors)
     values = _whole(contract, constants, values)
     return replace(case, values=tuple(values.items()), layouts=layouts, path="specialized", trips=trips)
+
+
+def _chunks(contract: Contract) -> set[str]:
+    """Sizes that tiles are cut out of: no smaller than a tile."""
+    tiles = {spec.name for spec in contract.constexprs if spec.kind == "tile"}
+    cut = [expression for name, expression in contract.computed if name in tiles]
+    return {n.id for text in cut for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
 
 
 def _whole(contract: Contract, constants: dict[str, object], values: dict[str, object]) -> dict[str, object]:

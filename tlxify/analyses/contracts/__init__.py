@@ -1,0 +1,103 @@
+"""What each parameter is and what a valid launch looks like, inferred from how the kernel uses its parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ...contract import FLOAT16_DTYPES, Contract, ScalarSpec
+from ...diagnostics import Decline
+from ...facts import Facts
+from ...model import Kernel
+from ...parse.launches import call_sites
+from .. import analyze
+from ..texts import words
+from .constants import constexpr, number
+from .extents import Extents
+from .launching import configs, tuned, with_idle_programs
+from .launching import grid as grid_of
+from .relations import relations
+from .roles import loaded, roles, walked
+from .tensors import Tensors
+
+
+def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
+    """The contract of a kernel. Raises Decline TLX606 where some memory is not understood well enough to launch it."""
+    extents = Extents(facts)
+    tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
+    tensors = Tensors(facts, extents, tiles)
+    specs, free = tensors.specs()
+    sites, sizes = call_sites(kernel), words(e for t in specs if t.dtypes == FLOAT16_DTYPES for e in t.shape)
+    strides = set(tensors.chosen)
+    sizes |= words(s for t in specs for s in t.strides) - strides
+    rows, columns, depth = roles(facts, extents)
+    pointers = {spec.name for spec in specs}
+    absent = _absent(kernel, facts) - pointers
+    scalars, constexprs = [], []
+    for param in kernel.params:
+        if param.name in pointers | absent:
+            continue
+        if param.name in sizes and not (param.constexpr and param.name in tiles):
+            scalars.append(ScalarSpec(param.name, "size", param.constexpr))
+        elif param.name in strides:
+            scalars.append(ScalarSpec(param.name, "stride", param.constexpr))
+        elif param.constexpr:
+            constexprs.append(constexpr(kernel, facts, param, tiles, sites))
+        else:
+            scalars.append(number(kernel, facts, param))
+    chosen, known = configs(kernel, sites, constexprs, (rows, columns, depth))
+    names = {p.name for p in kernel.params} | set(free) | {"cdiv", "min", "max"}
+    grid = grid_of(facts, extents, sites, (rows, columns), free, names)
+    around = next((dot.loops[-1] for dot in facts.dots if dot.loops), None)
+    loop = next((loop for loop in facts.loops if loop.span == around), None)
+    depth = walked(facts, extents, loop) or depth
+    counted = loop is None or loop.stop is None or not loaded(facts, loop.stop)
+    driven = {pair[0] for pair in (rows, columns, depth) if pair is not None}
+    computed = {n: e for n, e in relations(facts, extents, tiles).items() if n not in driven | strides}
+    for name, expression in (pair for site in sites for pair in site.computed):
+        if name not in driven | strides | absent and not words([expression]) & computed.keys():
+            computed.setdefault(name, expression)
+    if grid is None:
+        raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
+    return Contract(
+        kernel=kernel.name,
+        parameters=tuple(p.name for p in kernel.params),
+        tensors=tuple(specs),
+        scalars=tuple(scalars),
+        constexprs=tuple(constexprs),
+        configs=chosen,
+        configs_known=known,
+        grid=with_idle_programs(facts, grid),
+        free_sizes=tuple(dict.fromkeys(free)),
+        contracted=depth if counted else None,
+        tiled=tuple(
+            pair for pair in (rows, columns, None if counted else depth) if pair and (pair != depth or not counted)
+        ),
+        multiples=tuple(pair for pair in dict.fromkeys(extents.multiples) if pair[0] not in tiles),
+        aligned=tuple(sorted(sizes & words(_read_strides(facts)))),
+        computed=tuple(computed.items()),
+        tuned=tuned(kernel),
+        absent=tuple(p.name for p in kernel.params if p.name in absent),
+    )
+
+
+def _lengths(kernel: Kernel) -> set[str]:
+    """Parameters that are the length of an `arange`."""
+    calls = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Call)]
+    ends = [c.args[1] for c in calls if ast.unparse(c.func).endswith("arange") and len(c.args) == 2]
+    return {end.id for end in ends if isinstance(end, ast.Name)}
+
+
+def _read_strides(facts: Facts) -> Iterator[str]:
+    for load in facts.loads:
+        access = facts.access(load.span) if load.axes else None
+        yield from (d.stride.text() for d in access.dimensions) if access is not None else ()
+
+
+def _absent(kernel: Kernel, facts: Facts) -> set[str]:
+    """Pointers of the kernel that it does not use where what the facts assume holds."""
+    if not facts.assumed:
+        return set()
+    plain = analyze(kernel)
+    used = [load.pointer for load in plain.loads] + [store.pointer for store in plain.stores]
+    return {pointer for pointer in used if pointer is not None}

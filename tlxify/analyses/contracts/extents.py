@@ -1,0 +1,78 @@
+"""How long each axis is: what its masks say, else how far its loop or its program ids reach."""
+
+from __future__ import annotations
+
+from ...facts import Access, Dimension, Facts
+from ...poly import Poly
+from ..scalars import offsets_of, rows_of
+from .indices import program_axis
+
+
+class Extents:
+    """Extents of the axes of block values, and what unmasked accesses rely on."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.of: dict[int, str] = {}
+        #: Sizes that the kernel relies on being multiples of a tile.
+        self.multiples: list[tuple[str, str]] = []
+        self.free: dict[str, None] = {}
+        accesses = [access for _, access in facts.accesses]
+        dimensions = [d for access in accesses for d in access.dimensions if d.axis is not None]
+        for dimension in dimensions:
+            if dimension.extent is not None and dimension.extent.launch and dimension.axis is not None:
+                text = dimension.extent.text()
+                # One that a parameter holds says more than `T * V`, which a view as one row is masked by.
+                if "tl." not in text and not self.of.get(dimension.axis, "").isidentifier():
+                    self.of[dimension.axis] = text
+        for dimension in dimensions:
+            if dimension.extent is None and dimension.axis is not None:
+                self._unmasked(dimension, dimension.axis)
+        for dimension in dimensions:
+            if dimension.limit is None or dimension.axis is None or dimension.axis in self.of:
+                continue
+            if (pointer := offsets_of(facts, dimension.limit)) is not None:
+                self.of[dimension.axis] = rows_of(pointer)
+                self.free[rows_of(pointer)] = None
+        for access in accesses:
+            for dimension in access.dimensions:
+                self._elsewhere(access, dimension, accesses)
+
+    def _unmasked(self, dimension: Dimension, axis: int) -> None:
+        """An access that masks nothing relies on its tiles ending where the axis does."""
+        length = self.facts.axis(axis).length
+        size = self.of.get(axis) or self._reach(dimension, length)
+        if size is not None:
+            self.of.setdefault(axis, size)
+            if size != length.text() and dimension.limit is None:
+                self.multiples.append((size, length.text()))
+
+    def _reach(self, dimension: Dimension, length: Poly) -> str | None:
+        if not dimension.coordinate.terms and dimension.limit is None:
+            return length.text()  # one tile is the whole axis
+        quotient, rest = dimension.coordinate.divide(length) if length.monomial else (Poly(), dimension.coordinate)
+        if not rest.terms and (program := program_axis(quotient)) is not None:
+            name = f"extent_{program}"
+            self.free[name] = None
+            return name
+        for loop in self.facts.loops:
+            if loop.trip in dimension.coordinate.symbols and loop.stop is not None and len(loop.stop.symbols) == 1:
+                (symbol,) = loop.stop.symbols
+                if loop.stop == Poly.of(symbol) and symbol.name.isidentifier() and loop.step == length:
+                    return symbol.name
+                if loop.stop == Poly.of(symbol) and len(symbol.operands) == 2 and symbol.operands[1] == length:
+                    text = symbol.operands[0].text()
+                    return text if text.isidentifier() else None
+        return None
+
+    def _elsewhere(self, access: Access, dimension: Dimension, accesses: list[Access]) -> None:
+        """Whole tiles without a mask, and a masked one for the rest: the axis is as long as the masked one's."""
+        if dimension.axis is None or dimension.axis in self.of:
+            return
+        for other in accesses:
+            if other.pointer != access.pointer:
+                continue
+            for d in other.dimensions:
+                if d.stride == dimension.stride and d.axis is not None and d.extent is not None and d.axis in self.of:
+                    self.of[dimension.axis] = self.of[d.axis]
+                    return

@@ -1,0 +1,93 @@
+"""Parameters that must agree with others: a number of chunks with the length and the chunk, a chunk with its tiles.
+
+Real launches compute them; a launch that does not lets programs overlap or leaves tiles out. They show in how the
+kernel counts: a loop over `NT` chunks of `BT` rows needs `NT = cdiv(T, BT)`; `(p % NC) * BC + (p // NC) * BT` covers
+every row once where `BT = NC * BC`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts import Facts
+from ...poly import ONE, ZERO, Poly, Symbol
+from ..grids import chunks, own_extent
+from .extents import Extents
+
+
+def relations(facts: Facts, extents: Extents, tiles: set[str]) -> dict[str, str]:
+    """Expressions for parameters that follow from others. `tiles` are lengths of axes: they follow from nothing."""
+    found: dict[str, str] = {}
+    for name, expression in (*_radices(facts, tiles), *_loops(facts, extents), *_ladders(facts, extents)):
+        if name not in tiles:
+            found.setdefault(name, expression)
+    return found
+
+
+def _name(poly: Poly) -> str | None:
+    """The parameter that a polynomial is."""
+    symbol = next(iter(poly.symbols)) if len(poly.symbols) == 1 else None
+    return symbol.name if symbol is not None and poly == Poly.of(symbol) and symbol.name.isidentifier() else None
+
+
+def _radices(facts: Facts, tiles: set[str]) -> Iterator[tuple[str, str]]:
+    for _, access in facts.accesses:
+        for d in access.dimensions:
+            steps = dict(_steps(d.coordinate))
+            for low, step in steps.items():
+                if low.template != "({} % {})" or (count := _name(low.operands[1])) is None:
+                    continue
+                high = next((s for s in steps if s.template == "({} // {})" and s.operands == low.operands), None)
+                if high is None:
+                    continue
+                whole = _name(steps[high])
+                if whole is not None and whole not in tiles:
+                    yield whole, f"{count} * {_text(step)}"
+                elif whole is not None:
+                    yield count, f"cdiv({steps[high].text()}, {step.text()})"
+
+
+def _loops(facts: Facts, extents: Extents) -> Iterator[tuple[str, str]]:
+    for loop in facts.loops:
+        if loop.start is None or loop.stop is None or loop.step not in (ONE, -ONE):
+            continue
+        way = loop.stop - loop.start
+        count = _name(way if loop.step == ONE else -way)
+        if count is None:
+            continue
+        for _, access in facts.accesses:
+            for d in access.dimensions:
+                if d.axis is None or d.axis not in extents.of or d.extent is None:
+                    continue
+                step = next((_size(p) for s, p in _steps(d.coordinate) if s == loop.trip), None)
+                if step is not None and _name(step) != count:
+                    yield count, f"cdiv({own_extent(d, extents.of)}, {step.text()})"
+
+
+def _ladders(facts: Facts, extents: Extents) -> Iterator[tuple[str, str]]:
+    """What a stride is longer by than the next one says how many there are of what the next one picks."""
+    counts = chunks(facts, extents.of)
+    for _, access in facts.accesses:
+        for d in access.dimensions:
+            if d.axis is not None or d.coordinate not in counts or not d.stride.monomial:
+                continue
+            for other in access.dimensions:
+                ratio, rest = other.stride.divide(d.stride)
+                if rest == ZERO and (name := _name(ratio)) is not None and name not in counts[d.coordinate]:
+                    yield name, counts[d.coordinate]
+
+
+def _steps(coordinate: Poly) -> Iterator[tuple[Symbol, Poly]]:
+    """What moves in a coordinate, with how far it moves it."""
+    for monomial, coefficient in coordinate.terms:
+        moving = [s for s in monomial if not s.launch]
+        if len(moving) == 1:
+            yield moving[0], Poly.build([(tuple(s for s in monomial if s.launch), coefficient)])
+
+
+def _size(poly: Poly) -> Poly:
+    return -poly if poly.terms and poly.terms[0][1] < 0 else poly
+
+
+def _text(poly: Poly) -> str:
+    return poly.text() if poly.monomial else f"({poly.text()})"

@@ -1,0 +1,46 @@
+"""Which sizes count trips of the dot loop, and which are the rows and columns of the result."""
+
+from __future__ import annotations
+
+from ...facts import Facts, LoopFact
+from ...poly import Poly
+from .extents import Extents
+
+#: (extent, tile) of an axis.
+Sized = tuple[str, str]
+
+
+def roles(facts: Facts, extents: Extents) -> tuple[Sized | None, Sized | None, Sized | None]:
+    """(extent, tile) of the rows, the columns and the contracted axis of the first dot."""
+    if not facts.dots:
+        return None, None, None
+    dot = facts.dots[0]
+
+    def sized(axis: int | None) -> Sized | None:
+        if axis is None or not extents.of.get(axis, "").isidentifier():
+            return None  # no size of its own: it follows from others
+        length = facts.axis(axis).length.text()
+        return (extents.of[axis], length) if extents.of[axis] != length else None  # else one tile is all there is
+
+    return sized(dot.a.axes[0]), sized(dot.b.axes[1]), sized(dot.a.axes[1])
+
+
+def walked(facts: Facts, extents: Extents, loop: LoopFact | None) -> Sized | None:
+    """(extent, tile) of the axis along which the tiles of a loop move with every trip."""
+    if loop is None or loop.step is None:
+        return None
+    for _, access in facts.accesses:
+        for d in access.dimensions:
+            if d.axis is None or not extents.of.get(d.axis, "").isidentifier() or loop.trip not in d.coordinate.symbols:
+                continue
+            length = facts.axis(d.axis).length
+            steps = d.coordinate - d.coordinate.substitute({loop.trip: Poly()})
+            if steps == length * Poly.of(loop.trip):
+                return extents.of[d.axis], length.text()
+    return None
+
+
+def loaded(facts: Facts, poly: Poly) -> bool:
+    """Whether a scalar read from memory is in it."""
+    symbols = {load.symbol for load in facts.loads}
+    return any(s in symbols or any(loaded(facts, operand) for operand in s.operands) for s in poly.symbols)

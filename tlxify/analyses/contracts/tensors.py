@@ -1,0 +1,140 @@
+"""Pointer parameters as tensors: the memory that all accesses through a pointer reach."""
+
+from __future__ import annotations
+
+from ...contract import FLOAT16_DTYPES, TensorSpec
+from ...diagnostics import Decline
+from ...facts import Access, Dimension, Facts
+from ...poly import ONE, Poly
+from ...source import Span
+from ..grids import outermost
+from ..scalars import Scalars, one_more
+from ..texts import words
+from .extents import Extents
+from .indices import batch_index
+from .views import View, merged
+
+
+class Tensors:
+    """What a kernel's pointers point to."""
+
+    def __init__(self, facts: Facts, extents: Extents, tiles: set[str]) -> None:
+        self.facts = facts
+        self.extents = extents
+        self.tiles = tiles
+        self.free = dict(extents.free)
+        self.scalars = Scalars(facts, extents.of)
+        self.views: dict[str, list[View]] = {}
+        self.reads: set[str] = set()
+        self.writes: set[str] = set()
+        #: Strides that a launch chooses.
+        self.chosen: frozenset[str] = frozenset()
+
+    def specs(self) -> tuple[list[TensorSpec], list[str]]:
+        """The tensors and the free sizes. Raises Decline TLX606 if one access is not understood."""
+        facts = self.facts
+        for load in facts.loads:
+            if load.axes:
+                self._view(load.span, load.pointer)
+                self.reads.add(load.pointer or "")
+        for store in facts.stores:
+            self._view(store.span, store.pointer)
+            self.writes.add(store.pointer or "")
+        # What is also read as a block says what a scalar among it is; other memory is judged by how its scalars serve.
+        found: dict[str, TensorSpec] = {}
+        for load in facts.loads:
+            if load.axes or load.pointer in found:
+                continue
+            spec = self.scalars.spec(load.pointer) if load.pointer is not None else None
+            if spec is None or (spec.values and spec.name in self.views):
+                raise self._unknown(load.span, load.pointer)
+            self.reads.add(spec.name)
+            if spec.name in self.views:
+                self.views[spec.name].append(View(spec.shape, spec.strides))
+            else:
+                found[spec.name] = spec
+        self.chosen = self._strides()
+        groups = self._groups()
+        for pointer, views in self.views.items():
+            view = merged(views, self.chosen, written=pointer in self.writes)
+            found[pointer] = TensorSpec(
+                pointer,
+                view.shape,
+                view.strides,
+                pointer in self.reads,
+                pointer in self.writes,
+                groups.get(pointer, pointer),
+                FLOAT16_DTYPES,
+            )
+        return list(found.values()), list(self.free | self.scalars.free)
+
+    def _strides(self) -> frozenset[str]:
+        """Names that occur in strides alone: a launch may choose them."""
+        views = [view for views in self.views.values() for view in views]
+        whole = {s for v in views for s in v.strides if s.isidentifier()}
+        return frozenset(whole - words(e for v in views for e in v.shape) - self.tiles)
+
+    def _groups(self) -> dict[str, str]:
+        """Pointers whose tensors have one dtype: both operands of a dot."""
+        groups = {access.pointer: access.pointer for _, access in self.facts.accesses}
+        for dot in self.facts.dots:
+            names = [self.facts.loads[n].pointer for n in (dot.a.load, dot.b.load) if n is not None]
+            for name in names[1:]:
+                if name is not None and names[0] is not None:
+                    groups[name] = groups.get(names[0], names[0])
+        return groups
+
+    def _unknown(self, span: Span, pointer: str | None, why: str = "") -> Decline:
+        problem = self.facts.problem(span)
+        if problem is not None:
+            why = problem.message
+        return Decline(
+            "TLX606", span, name=pointer or self.facts.kernel, why=why or "how far its memory reaches is not known"
+        )
+
+    def _view(self, span: Span, pointer: str | None) -> None:
+        access = self.facts.access(span)
+        if access is None:
+            raise self._unknown(span, pointer)
+        # The axis that is surely contiguous is the tensor's last, however the kernel turns the tile.
+        dimensions = sorted(access.dimensions, key=lambda dimension: dimension.stride == ONE)
+        shape, strides = [], []
+        for d in dimensions:
+            extent = self._extent(d)
+            if extent is None or not d.stride.launch or "tl." in d.stride.text():
+                moving = "stride" if extent is not None else "extent"
+                text = d.stride.text() if extent is not None else d.coordinate.text()
+                raise self._unknown(span, access.pointer, f"it has no known {moving} along `{text}`")
+            shape.append(extent)
+            strides.append(d.stride.text())
+        self._add(access, View(tuple(shape), tuple(strides)))
+
+    def _add(self, access: Access, view: View) -> None:
+        self.views.setdefault(access.pointer, []).append(view)
+
+    def _extent(self, dimension: Dimension) -> str | None:
+        if dimension.extent is not None:
+            text = dimension.extent.text()
+            return text if dimension.extent.launch and "tl." not in text else None
+        if dimension.axis is not None:
+            return self.extents.of.get(dimension.axis) or self._reached(dimension)
+        if (index := batch_index(dimension.coordinate)) is not None:
+            if index.free is not None:
+                self.free[index.free] = None
+            return index.extent
+        if (size := outermost(dimension.coordinate)) is not None:
+            self.free[size] = None
+            return size
+        last = self.scalars.upper(dimension.coordinate)
+        return one_more(last) if last is not None else None
+
+    def _reached(self, dimension: Dimension) -> str | None:
+        """How far an axis goes whose end no mask tells: to the limit if there is one, else to its last tile's end."""
+        assert dimension.axis is not None
+        if dimension.limit is not None:
+            return self.scalars.upper(dimension.limit)
+        length = self.facts.axis(dimension.axis).length
+        if not length.launch:
+            return None
+        last = self.scalars.upper(dimension.coordinate + length - Poly.of(1))
+        return one_more(last) if last is not None else None
