@@ -86,6 +86,7 @@ def _outputs_kernel_ws(
                     b_o = tlx.async_dot(b_q, b_s, b_o)
                     b_a = tlx.async_dot(b_q, b_k, b_a)
                     # The dots just issued stay in flight; those of the trip before have retired, so their slot is free.
+                    b_o = tlx.async_dot_wait(2, b_o)
                     b_a = tlx.async_dot_wait(2, b_a)
                     if i_k > 0:
                         tlx.barrier_arrive(b_q_empty[(b_q_used - 1) % STAGES])
