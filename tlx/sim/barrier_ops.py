@@ -11,6 +11,7 @@ from .findings import (
     ExpectBytes,
     NamedBarrierCollision,
     NamedBarrierMismatch,
+    PhaseLag,
     SharedMemoryBudget,
     SlotOutOfRange,
     TensorMemoryBudget,
@@ -99,6 +100,7 @@ class BarrierOps:
         if bar.phase > target + 1:
             cta.report_overrun(bar, target, parity, site)
         agent.learn(*bar.over)
+        bar.passed[agent] = (target, agent.time, site)
 
     def remote_barrier(self, bar: Any, rank: Any) -> MBarrier:
         """The barrier of another CTA at the same place; its own for its own rank or None."""
@@ -184,6 +186,13 @@ class BarrierOps:
                 "fewer bytes are expected than copied",
                 bar.last_expect or bar.site, copy.site, (str(copy),), (bar.describe(),),
             )  # fmt: skip
+        for agent, site in bar.overtaken:
+            what = (
+                f"nothing orders the wait of {agent.name} on {bar.name} before the end of phase {bar.phase - 1}: had "
+            )
+            what += "it come later, it would have waited for the phase after"
+            self.cta.findings.add(PhaseLag, what, site, bar.site, (agent.name,), (bar.describe(),))
+        bar.overtaken = []
 
     def bind_copy(self, bar: MBarrier, copy: Operation) -> None:
         """Notes that ``copy`` will land on ``bar``."""
