@@ -41,8 +41,8 @@ class MBarrier:
         self.copies: dict[Operation, int] = {}
         #: task → the last phase it waited for and passed, when that was, and where
         self.passed: dict[Agent, tuple[int, int, Site]] = {}
-        #: those whose wait the phase that ended last might have overtaken
-        self.overtaken: list[tuple[Agent, Site]] = []
+        #: what the arrivals of the phase that ended last published
+        self.shown: Clock = {}
         #: whose barrier it is, and its number there: the same in every CTA of a cluster
         self.cta: Any = None
         self.index = -1
@@ -92,12 +92,7 @@ class MBarrier:
         if self.pending > 0 or self.outstanding != 0:
             return []
         late = [op for op, phase in self.copies.items() if phase == self.phase]
-        # A wait for the phase before tells the two apart only as long as this one has not ended.
-        self.overtaken = [
-            (agent, site)
-            for agent, (phase, time, site) in self.passed.items()
-            if phase == self.phase - 1 and self.gathered[0].get(agent.lane, 0) < time
-        ]
+        self.shown = self.gathered[0]
         self.phase += 1
         self.pending = self.count
         join(self.over[0], self.gathered[0])
