@@ -1,14 +1,16 @@
 # Every target sets up what it needs. Only Python >= 3.10 and make are required: `make demo`, `make test`.
 #   make PYTHON=python3.12 test      another Python
 #   make PYTEST="-k ring -x" test    arguments for pytest
+#   make MUTATE="--jobs 8" mutate    arguments for the mutation run
 
 PYTHON ?= python3
 PYTEST ?=
+MUTATE ?=
 TRITON := 3.6.0
 TORCH := 2.13.0
 TRITONS := 3.6.0 3.7.0 3.8.0 3.9.0
 # Meta's own compilers of TLX: the fork, and the plugin with the one Triton that it fits.
-FBTRITON := 3.7.4
+FBTRITON_VERSION := 3.7.4
 UTLX := 3.8.0.post16
 UTLX_TRITON := 3.8.0
 
@@ -33,9 +35,9 @@ help:
 	@echo "corpus      fetch the public kernels by version and check their expected verdicts"
 	@echo "coverage    what becomes of every public dot kernel: docs/coverage.md (an hour on two cores)"
 	@echo "corpus-simulated  our own kernels on every schedule, also those that are not expected to pay (an hour)"
-	@echo "mutate      seed faults in converted kernels; each must be found"
+	@echo "mutate      break every TLX kernel in every small way; each break must be found (FBTRITON=DIR: the tutorials too)"
 	@echo "compat      the tests under each supported Triton: $(TRITONS)"
-	@echo "witnesses   compile our TLX with Meta's compilers: fbtriton $(FBTRITON), triton-utlx $(UTLX)"
+	@echo "witnesses   compile our TLX with Meta's compilers: fbtriton $(FBTRITON_VERSION), triton-utlx $(UTLX)"
 	@echo "tutorials   Meta's Hopper tutorials by each compiler: machine code and compile times, and the bundle to time"
 	@echo "bench       time conversions against their sources (needs a Hopper GPU and torch)"
 	@echo "docs        regenerate the pages under docs/"
@@ -66,7 +68,7 @@ $(READY): pyproject.toml
 # fbtriton owns the folder triton/, so it gets an environment without Triton.
 .venv-fork/.ready: Makefile
 	$(PYTHON) -m venv --clear .venv-fork
-	.venv-fork/bin/python -m pip install "fbtriton==$(FBTRITON)" numpy
+	.venv-fork/bin/python -m pip install "fbtriton==$(FBTRITON_VERSION)" numpy
 	@touch $@
 
 .venv-utlx/.ready: Makefile
@@ -114,7 +116,7 @@ corpus-simulated: $(READY)
 	$(BIN)/python -m pytest -m thorough tests/test_corpus.py $(PYTEST)
 
 mutate: $(READY)
-	$(BIN)/python -m pytest tests/verify/test_mutants.py $(PYTEST)
+	$(BIN)/python -m benchmarks.mutate --output benchmarks/results/mutate.json $(MUTATE)
 
 compat: $(TRITONS:%=compat-%)
 

@@ -274,10 +274,23 @@ def analyze(
     finish(job, as_json)
 
 
+def picture_name(context: click.Context, option: click.Parameter, value: Path | None) -> Path | None:
+    """The file for a picture, if its name says which kind of picture."""
+    if value is not None and value.suffix.lower() not in (".html", ".svg"):
+        raise click.BadParameter(f"a picture is an .html or an .svg file, not {value.name!r}")
+    return value
+
+
 @main.command()
 @paths_argument
 @kernel_option
 @click.option("--upto", type=click.Choice(RUNGS[1:]), default="compiled", show_default=True, help="Prove up to here.")
+@click.option(
+    "--timeline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=picture_name,
+    help="Draw a simulated launch into this .html or .svg file.",
+)
 @schedule_option
 @gate_option
 @contract_option
@@ -286,13 +299,16 @@ def verify(
     paths: tuple[Path, ...],
     kernels: tuple[str, ...],
     upto: str,
+    timeline: Path | None,
     schedule: str,
     ungated: bool,
     show_contract: bool,
     as_json: bool,
 ) -> None:
     """Converts FILE in memory and proves the conversion, rung by rung."""
-    job = Job(upto=Rung[upto.upper()])
+    if timeline is not None and Rung[upto.upper()] < Rung.SIMULATED:
+        raise click.UsageError("--timeline draws a simulated launch: use it with --upto simulated or higher")
+    job = Job(upto=Rung[upto.upper()], timeline=timeline)
     for path in paths:
         conversion = converted(path, kernels, schedule, profitable=not ungated)
         job.conversions.append(conversion)

@@ -33,6 +33,14 @@ class Job:
     conversions: list[FileConversion] = field(default_factory=list)
     #: The rung that was asked for.
     upto: Rung = Rung.NONE
+    #: A file for the picture of a simulated launch; each kernel but the first adds its name to it.
+    timeline: Path | None = None
+
+    def picture(self, kernel: str) -> str | None:
+        """The file for the picture of a kernel."""
+        if self.timeline is None or not self.verdicts:
+            return str(self.timeline) if self.timeline else None
+        return str(self.timeline.with_stem(f"{self.timeline.stem}-{kernel}"))
 
     def failed(self, conversion: FileConversion) -> bool:
         """Whether a kernel of this file did not reach the rung that was asked for."""
@@ -90,5 +98,6 @@ def verified(job: Job, conversion: FileConversion, watch: Watch) -> None:
     for kernel in conversion.converted:
         if kernel.conversion is not None:
             with watch(f"verifying {kernel.name}") as tell:
-                verdict = verify_conversion(kernel.conversion, upto=job.upto, progress=tell)
+                picture = job.picture(kernel.name)
+                verdict = verify_conversion(kernel.conversion, upto=job.upto, progress=tell, timeline=picture)
             job.verdicts[conversion.source.path, kernel.name] = verdict

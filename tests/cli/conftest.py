@@ -46,7 +46,14 @@ class Fakes:
             raise self.outcome
         return self.outcome(source)
 
-    def verify(self, conversion: Conversion, *, upto: Rung, progress: Callable[..., None] | None = None) -> Verdict:
+    def verify(
+        self,
+        conversion: Conversion,
+        *,
+        upto: Rung,
+        progress: Callable[..., None] | None = None,
+        timeline: str | None = None,
+    ) -> Verdict:
         self.asked.append(("verify", conversion.kernel, upto))
         if progress:
             progress("config 1 of 2")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from .barriers import MBarrier, MBarrierArray, NamedBarrier
-from .clocks import Clock
+from .clocks import Clock, join
 from .cta import Cta
 from .findings import (
     ExpectBytes,
     NamedBarrierCollision,
     NamedBarrierMismatch,
+    PhaseLag,
     SharedMemoryBudget,
     SlotOutOfRange,
     TensorMemoryBudget,
@@ -99,6 +100,7 @@ class BarrierOps:
         if bar.phase > target + 1:
             cta.report_overrun(bar, target, parity, site)
         agent.learn(*bar.over)
+        bar.passed[agent] = (target, agent.time, site)
 
     def remote_barrier(self, bar: Any, rank: Any) -> MBarrier:
         """The barrier of another CTA at the same place; its own for its own rank or None."""
@@ -176,7 +178,8 @@ class BarrierOps:
             observer.contributed(bar, bar.phase, clean and (bar.outstanding >= 0 or bar.pending > 0))
 
     def settle(self, bar: MBarrier) -> None:
-        """Ends the barrier's phase if it is due and reports copies that the phase should have waited for."""
+        """Ends the barrier's phase if it is due, and reports what should have come before."""
+        ended = bar.phase
         for copy in bar.complete_if_due():
             self.cta.findings.add(
                 ExpectBytes,
@@ -184,6 +187,31 @@ class BarrierOps:
                 "fewer bytes are expected than copied",
                 bar.last_expect or bar.site, copy.site, (str(copy),), (bar.describe(),),
             )  # fmt: skip
+        if bar.phase > ended and self.cta.check:
+            self._report_overtaken(bar, ended)
+
+    def _report_overtaken(self, bar: MBarrier, ended: int) -> None:
+        """Reports waits for the phase before that nothing orders before the end of this one.
+
+        They passed, but a wait tells a phase from the one after the next only as long as the one between has not ended.
+        """
+        late = {agent: at for agent, at in bar.passed.items() if at[0] == ended - 1}
+        clock = dict(bar.shown)
+        bars = [other for cta in bar.cta.cluster.ctas for other in cta.mbarriers]
+        while any(clock.get(agent.lane, 0) < time for agent, (_, time, _) in late.items()):
+            # That a phase is over may be all that a copy shows of its issuer; so is then what that phase waited for.
+            known, before = dict(clock), len(bars)
+            for other in bars:
+                if known.get(other.lane, 0):
+                    join(clock, other.over[0])
+            bars = [other for other in bars if not known.get(other.lane, 0)]
+            if len(bars) == before:
+                break
+        for agent, (_, time, site) in late.items():
+            if clock.get(agent.lane, 0) < time:
+                what = f"nothing orders the wait of {agent.name} on {bar.name} before the end of phase {ended}: had it "
+                what += "come later, it would have waited for the phase after"
+                self.cta.findings.add(PhaseLag, what, site, bar.site, (agent.name,), (bar.describe(),))
 
     def bind_copy(self, bar: MBarrier, copy: Operation) -> None:
         """Notes that ``copy`` will land on ``bar``."""

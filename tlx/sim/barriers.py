@@ -39,6 +39,10 @@ class MBarrier:
         self.gathered: tuple[Clock, Clock] = ({}, {})
         #: copies bound to the barrier that have not landed, with the phase they were issued in
         self.copies: dict[Operation, int] = {}
+        #: task → the last phase it waited for and passed, when that was, and where
+        self.passed: dict[Agent, tuple[int, int, Site]] = {}
+        #: what the arrivals of the phase that ended last published
+        self.shown: Clock = {}
         #: whose barrier it is, and its number there: the same in every CTA of a cluster
         self.cta: Any = None
         self.index = -1
@@ -88,6 +92,7 @@ class MBarrier:
         if self.pending > 0 or self.outstanding != 0:
             return []
         late = [op for op, phase in self.copies.items() if phase == self.phase]
+        self.shown = self.gathered[0]
         self.phase += 1
         self.pending = self.count
         join(self.over[0], self.gathered[0])

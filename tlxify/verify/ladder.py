@@ -26,6 +26,7 @@ def verify(
     upto: Rung = Rung.COMPILED,
     progress: Progress | None = None,
     limits: Limits | None = None,
+    timeline: str | None = None,
 ) -> Verdict:
     """What can be proved of a conversion, up to a rung.
 
@@ -34,17 +35,19 @@ def verify(
         upto: the last rung to try; later rungs are tried only if the earlier ones hold.
         progress: called with one line per step, from several threads.
         limits: of each child; a child that exceeds them is a finding.
+        timeline: an .html or .svg file for the picture of one simulated launch, drawn if the rung SIMULATED is tried.
 
     Returns:
         The highest rung that holds with all below it, the evidence, and what was skipped for want of a requirement.
     """
-    ladder = _Ladder(conversion, progress or (lambda text: None), limits or Limits())
+    ladder = _Ladder(conversion, progress or (lambda text: None), limits or Limits(), timeline)
     return ladder.climb(upto)
 
 
 class _Ladder:
-    def __init__(self, conversion: Conversion, progress: Progress, limits: Limits) -> None:
+    def __init__(self, conversion: Conversion, progress: Progress, limits: Limits, timeline: str | None) -> None:
         self.conversion = conversion
+        self.timeline = timeline
         self.progress = progress
         self.limits = limits
         self.evidence: list[Evidence] = []
@@ -109,6 +112,8 @@ class _Ladder:
         outcomes = self.jobs("simulate", Rung.SIMULATED, options)
         findings = _unique(finding for outcome in outcomes for finding in outcome.findings)
         figures = [outcome.figures for outcome in outcomes]
+        if self.timeline is not None:
+            findings += self.jobs("picture", Rung.SIMULATED, [{"file": self.timeline}])[0].findings
         for message in filter(None, (figure.get("source_fails") for figure in figures)):
             self.source_fails = True
             text = f"the source kernel itself fails: {message.splitlines()[0]}"

@@ -96,11 +96,19 @@ def gpu(job: Job, progress: Callable[[str], None]) -> Result:
     return run_on_gpu(job.conversion, progress=progress, **job.options)
 
 
+def picture(job: Job, progress: Callable[[str], None]) -> Result:
+    """The timeline of one launch."""
+    from .picture import draw
+
+    return {"drawn": draw(job.conversion, **job.options)}, []
+
+
 JOBS: dict[str, Callable[[Job, Callable[[str], None]], Result]] = {
     "launches": launches,
     "simulate": simulate,
     "compiled": compiled,
     "gpu": gpu,
+    "picture": picture,
 }
 
 if __name__ == "__main__":
