@@ -1,4 +1,3 @@
-# expect: TLX606
 """Groups of rows lie one after the other; offsets on the device say where each begins. Programs past the end leave."""
 
 import torch

@@ -55,8 +55,13 @@ class Scalars:
         lengths = [self.upper(load.offset) for load in self._loads(pointer) if load.offset is not None]
         texts = list(dict.fromkeys(one_more(last) for last in lengths if last is not None))
         length = texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
-        rows = rows_of(pointer)
-        self.free[rows] = None
+        # Where a parameter holds how many rows there are, the groups end there.
+        limited = (d for _, access in self.facts.accesses for d in access.dimensions if d.limit is not None)
+        axes = [d.axis for d in limited if d.limit is not None and offsets_of(self.facts, d.limit) == pointer]
+        held = [self.extents[axis] for axis in axes if axis is not None and axis in self.extents]
+        rows = next((extent for extent in held if extent.isidentifier()), rows_of(pointer))
+        if rows == rows_of(pointer):
+            self.free[rows] = None
         return TensorSpec(pointer, (length,), ("1",), True, False, pointer, ("i32",), ("0", rows), rising=True)
 
     def upper(self, poly: Poly) -> str | None:

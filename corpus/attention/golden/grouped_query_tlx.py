@@ -170,6 +170,7 @@ def specialize_gqa_bias_kernel(original):
             split="BLOCK_M",
             output=("BLOCK_M", "BLOCK_N"),
             products=(("BLOCK_M", "BLOCK_N"), ("BLOCK_M", "D")),
+            crowded=True,
         ),
         fingerprint="76cf66ffd22e9be8",
     )

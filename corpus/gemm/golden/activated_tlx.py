@@ -153,6 +153,8 @@ def specialize_linear_act_kernel(original):
         _linear_act_kernel_ws,
         guard=_linear_act_kernel_guard,
         boxes=_linear_act_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=1, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(
+            persistent=True, grid_rank=1, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), crowded=True
+        ),
         fingerprint="70964fd1b0052c73",
     )

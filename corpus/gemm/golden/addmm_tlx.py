@@ -136,6 +136,8 @@ def specialize_addmm_kernel(original):
         _addmm_kernel_ws,
         guard=_addmm_kernel_guard,
         boxes=_addmm_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=1, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(
+            persistent=True, grid_rank=1, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), crowded=True
+        ),
         fingerprint="5008af90319406b5",
     )
