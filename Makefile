@@ -81,8 +81,9 @@ $(READY): pyproject.toml
 demo: $(READY)
 	$(BIN)/tlxify convert corpus/gemm/matmul.py --verify compiled
 
+# Two processes; names of parametrized tests must come out in the same order in both.
 test: $(READY)
-	$(BIN)/python -m pytest $(PYTEST)
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 $(PYTEST)
 
 test-torch: .venv-torch/.ready
 	$(TORCH_BIN)/python -m pytest -m torch $(PYTEST)

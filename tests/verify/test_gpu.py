@@ -5,12 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tlxify import convert
 from tlxify.contract import LaunchConfig
+from tlxify.source import SourceFile
 from tlxify.verdict import Rung
 from tlxify.verify import gpu, verify
+from tlxify.verify.buffers import make_arguments
 from tlxify.verify.dispatch import small_tiles_allowed
 from tlxify.verify.gpu import gpu_cases
 
@@ -131,3 +135,13 @@ def test_a_wrong_kernel_is_a_mismatch_on_the_gpu():
     conversion = replace(samples.conversion(), module_text=f"{head}acc = tl.maximum(acc, 0.1){tail}")
     outcome = run_job(Job("gpu", conversion, Rung.RAN, {}, Limits(300.0, None)), lambda text: None)
     assert {finding.code for finding in outcome.findings} == {"mismatch"}
+
+
+def test_tiles_that_only_a_call_sets_have_the_length_of_a_real_call():
+    path = Path(__file__).parents[2] / "corpus" / "attention" / "forward.py"
+    contract = convert(SourceFile.read(path)).kernels[0].contract
+    cases = gpu_cases(contract)
+    assert {dict(case.values)["HEAD_DIM"] for case in cases} == {64, 128}
+    for case in cases:
+        if case.name != "full size":
+            assert make_arguments(contract, case, 0).tensors["q_ptr"].spec.shape[-1] == "HEAD_DIM"

@@ -95,10 +95,14 @@ def gpu_cases(contract: Contract) -> list[Case]:
             continue
         # Sizes were counted in small tiles: count them in the config's own.
         small, own = dict(case.tiles), dict(contract.configs[case.config].values)
-        scaled = dict(case.values)
+        # Tiles that the call sets and no config has are as long as a real call's.
+        called = {
+            c.name: c.choices[0] for c in contract.constexprs if c.name in small.keys() - own.keys() and c.choices
+        }
+        scaled = {**dict(case.values), **called}
         pairs = [*contract.tiled, *([contract.contracted] if contract.contracted else [])]
         for size, tile in pairs:
-            value, step, full = scaled[size], small.get(tile), own.get(tile)
+            value, step, full = scaled[size], small.get(tile), {**own, **called}.get(tile)
             if isinstance(value, int) and isinstance(step, int) and isinstance(full, int):
                 tiles = (value + step // 2) // step
                 scaled[size] = max(0, tiles * full + value - tiles * step)
