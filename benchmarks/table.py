@@ -1,4 +1,4 @@
-"""The README's table of speeds, from the JSON that `gemm.py` wrote.
+"""The README's table of speeds, from the JSON that `gemm.py` wrote, and beside it `launch.py`.
 
 python benchmarks/table.py benchmarks/results/gemm-h200.json --write README.md
 """
@@ -18,7 +18,7 @@ def ratio(cell: dict) -> str:
     return f"{cell['median']:.2f} ({low:.2f}–{high:.2f})"
 
 
-def table(report: dict) -> str:
+def table(report: dict, launch: dict) -> str:
     lines = [
         f"{report['device']}, torch {report['torch']}, Triton {report['triton']}; one process, "
         f"{report['rounds']} interleaved rounds, median of the ratio per round with its 90 % bootstrap interval. "
@@ -51,19 +51,18 @@ def table(report: dict) -> str:
                 f"| {speed['source']:.0f} | {speed['converted']:.0f} | {speed['torch']:.0f} "
                 f"| {ratio(row['speedup over source'])} |"
             )
-    launch = report.get("launch")
     if launch:
         lines += [
             "",
-            "Host time of one launch of the tuned kernel, in µs:",
+            "Host time of one launch, in µs, with arguments that the launcher knows, "
+            "and with arguments that it sees for the first time:",
             "",
-            "| path | source | through the launcher | added |",
+            "| kernel, path | source | through the launcher | the first time |",
             "|---|---|---|---|",
         ]
         for path, cost in launch.items():
-            lines.append(
-                f"| {path} | {cost['source_us']:.1f} | {cost['through_launcher_us']:.1f} | {cost['added_us']:.1f} |"
-            )
+            if "again_us" in cost:
+                lines.append(f"| {path} | {cost['source_us']:.1f} | {cost['again_us']:.1f} | {cost['first_us']:.0f} |")
     return "\n".join(lines)
 
 
@@ -72,7 +71,9 @@ def main() -> None:
     parser.add_argument("report", type=Path)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
-    text = table(json.loads(options.report.read_text()))
+    costs = options.report.with_name("launch-h200.json")
+    launch = json.loads(costs.read_text())["launch"] if costs.exists() else {}
+    text = table(json.loads(options.report.read_text()), launch)
     if options.write is None:
         print(text)
         return
