@@ -162,8 +162,8 @@ def test_the_configs_of_a_tuner(configs, expected):
         ("bound", ("cdiv(M, BLOCK)",)),
         ("function", ("cdiv(M, BLOCK)",)),
         ("(tiles, 1)", ("cdiv(M, 64)", "1")),
-        ("(len(x),)", None),
-        ("(count(),)", None),
+        ("(len(x),)", (None,)),
+        ("(count(),)", (None,)),
     ],
 )
 def test_the_grid_of_a_launch_in_the_kernels_own_terms(grid, axes):

@@ -117,7 +117,10 @@ class Tensors:
             text = dimension.extent.text()
             return text if dimension.extent.launch and "tl." not in text else None
         if dimension.axis is not None:
-            return self.extents.of.get(dimension.axis) or self._reached(dimension)
+            size, length = self.extents.of.get(dimension.axis), self.facts.axis(dimension.axis).length.text()
+            if size is not None and size == length and dimension.coordinate.terms:
+                size = None  # the axis is one tile long, and tiles lie one after the other
+            return size or self._reached(dimension)
         if (index := batch_index(dimension.coordinate)) is not None:
             if index.free is not None:
                 self.free[index.free] = None
