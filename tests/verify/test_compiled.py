@@ -51,7 +51,6 @@ def test_the_sample_is_sound(sound):
     assert list(judge(sound)) == []
 
 
-READ_BACK = f"acc += tlx.local_load(b).to(tl.float32)\n{INDENT}"
 SUMMED = "acc += tl.sum(tlx.local_load(a).to(tl.float32), 1)[:, None]\n"
 B_LOAD = "                    if B_TRANSPOSED:\n                        tlx.async_descriptor_load"
 SKIP = f"{INDENT}if STAGES > 0:\n{INDENT}    pass\n"
@@ -65,7 +64,6 @@ REFUSED = {
     "no-setmaxreg": changed((", registers=CONSUMER_REGISTERS", "")),
     "no-hgmma": changed((DOT, SUMMED), (WAIT, "pass\n"), (WAIT.replace("1", "0"), "pass\n")),
     "stack": changed((ZEROS, f"{HELD}{ZEROS}"), (ROWS, f"{RELEASED}{ROWS}")),
-    "convert-layout": changed((DOT, f"{READ_BACK}{DOT}"), (WAIT, WAIT.replace("1", "0"))),
 }
 
 
@@ -96,6 +94,11 @@ def test_the_language_refuses_it_earlier(code):
 
 def test_no_loop_through_the_tma_is_refused(sound):
     assert "no-utmaldg" in dict(judge(replace(sound, load_loops=())))
+
+
+def test_a_loop_that_converts_layouts_is_refused(sound):
+    line = "%y = ttg.convert_layout %d : tensor<64x64xf32, #mma> -> tensor<64x64xf32, #blocked>"
+    assert "convert-layout" in dict(judge(replace(sound, dot_loop_conversions=(line,))))
 
 
 def test_more_shared_memory_than_a_cta_has_is_refused(sound):

@@ -13,6 +13,7 @@ from ..builtin import TLXError, unwrap
 from ..types import buffered_tensor, buffered_tensor_type
 from . import versions
 from .descriptors import TensorDescriptor
+from .state import current
 from .tmem import TensorMemorySemantic
 
 
@@ -47,7 +48,8 @@ class CopySemantic(TensorMemorySemantic):
         the async one.
         """
         hopper.async_copy.wait_group(pendings, _semantic=self)
-        hopper.fence_async_shared(_semantic=self)
+        if not current().gfx:
+            hopper.fence_async_shared(_semantic=self)
 
     # ---- TMA ----------------------------------------------------------------------------------------------------
 
