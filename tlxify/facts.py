@@ -347,6 +347,10 @@ class Facts:
         """Loads that stand for several arms (see `Load.parts`)."""
         return tuple(load for load in self.loads if load.parts)
 
+    def statement(self, span: Span) -> StatementFact:
+        """The statement at that place."""
+        return next(statement for statement in every(self.statements) if statement.span == span)
+
     def access(self, span: Span) -> Access | None:
         """The strided tile behind a load or store."""
         return next((access for where, access in self.accesses if where == span), None)

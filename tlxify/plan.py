@@ -6,7 +6,7 @@ It holds names and short expressions, no syntax. Expressions are Python text ove
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -171,6 +171,14 @@ class Ring:
         return next(buffer for buffer in self.buffers if buffer.name == name)
 
 
+def fills_of(rings: Iterable[Ring]) -> Iterator[tuple[Ring, Site, Fill]]:
+    """Every load that one of the rings takes over."""
+    for ring in rings:
+        for site in ring.sites:
+            for fill in site.fills:
+                yield ring, site, fill
+
+
 @dataclass(frozen=True, slots=True)
 class Barrier:
     """An array of mbarriers, one per slot."""
@@ -324,7 +332,4 @@ class Plan:
 
     def fills(self) -> Iterator[tuple[Ring, Site, Fill]]:
         """Every load that a ring takes over."""
-        for ring in self.rings:
-            for site in ring.sites:
-                for fill in site.fills:
-                    yield ring, site, fill
+        return fills_of(self.rings)

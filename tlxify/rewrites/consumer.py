@@ -16,7 +16,7 @@ from ..facts import Sum
 from ..plan import DotStep, Fill, InFlight, Plan, Ring, Side, Site
 from ..source import Span
 from .lines import choice, operand
-from .producer import slot_and_turn, slot_of
+from .producer import counted_at_end, slot_and_turn, slot_of
 
 
 @dataclass(slots=True)
@@ -28,18 +28,17 @@ class Edits:
     after: dict[Span, list[str]] = field(default_factory=dict)
     expressions: dict[Span, str] = field(default_factory=dict)
 
-    def text(self, which: dict[Span, list[str]]) -> dict[Span, str]:
-        """The lines of each statement as one text."""
-        return {span: "\n".join(lines) for span, lines in which.items() if lines}
+
+def texts(lines: dict[Span, list[str]]) -> dict[Span, str]:
+    """The lines of each statement as one text."""
+    return {span: "\n".join(some) for span, some in lines.items() if some}
 
 
 def edits(plan: Plan) -> Edits:
     """Everything that the consumers do differently from the source, but for the ends of loops."""
     result = Edits()
-    dots = {step.statement: step for step in plan.dots}
-    for ring in plan.rings:
-        for site in ring.sites:
-            _use(plan, ring, site, dots, result)
+    for ring, site, fill in plan.fills():
+        _use(plan, ring, site, fill, result)
     for step in plan.dots:
         _dot(plan, step, result)
     for access in plan.written_out:
@@ -55,23 +54,19 @@ def edits(plan: Plan) -> Edits:
 
 
 def at_loop_end(plan: Plan) -> dict[Span, str]:
-    """The slot counters' steps."""
-    counted = [(ring, ring.in_flight) for ring in plan.rings if ring.counted]
-    return {held.loop: f"{ring.used} += 1" for ring, held in counted if held is not None}
+    """The steps of the counters of used slots."""
+    return {held.loop: f"{ring.used} += 1" for ring, held in counted_at_end(plan)}
 
 
-def _use(plan: Plan, ring: Ring, site: Site, dots: dict[Span, DotStep], result: Edits) -> None:
-    """Waits for the slot, then names its tiles or loads them into registers."""
-    for fill in site.fills:
-        waits = _acquire(plan, ring) if fill is site.fills[0] else []
-        tile = _tile(plan, ring, fill)
-        if fill.in_place:
-            result.replaced.setdefault(fill.statement, []).extend([*waits, f"{fill.name} = {tile}"])
-            continue
-        if fill.whole:
-            result.replaced.setdefault(fill.statement, []).extend([*waits, f"{fill.name} = tlx.local_load({tile})"])
-            continue
-        result.expressions[fill.load] = f"tlx.local_load({tile})"
+def _use(plan: Plan, ring: Ring, site: Site, fill: Fill, result: Edits) -> None:
+    """Waits for the slot where it is the first of the site, then names its tile or loads it into registers."""
+    waits = _acquire(plan, ring) if fill is site.fills[0] else []
+    tile = _tile(plan, ring, fill)
+    value = tile if fill.in_place else f"tlx.local_load({tile})"
+    if fill.in_place or fill.whole:
+        result.replaced.setdefault(fill.statement, []).extend([*waits, f"{fill.name} = {value}"])
+    else:
+        result.expressions[fill.load] = value
         result.before.setdefault(fill.statement, []).extend(waits)
 
 

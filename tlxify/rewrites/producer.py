@@ -11,8 +11,9 @@ When refused: never; the schedule has found coordinates that can be written with
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from ..plan import Buffer, Fill, Plan, Ring
+from ..plan import Buffer, Fill, InFlight, Plan, Ring
 from ..source import Span
 from .lines import choice
 
@@ -20,22 +21,26 @@ from .lines import choice
 def fills(plan: Plan, tl: str) -> dict[Span, str]:
     """What stands in place of each operand load."""
     result: dict[Span, list[str]] = {}
-    for ring in plan.rings:
-        for site in ring.sites:
-            for fill in site.fills:
-                lines = result.setdefault(fill.statement, [])
-                if fill is site.fills[0]:
-                    lines += _acquire(plan, ring)
-                lines.append(_load(plan, ring, fill, tl))
-                if fill is site.fills[-1] and ring.counted and ring.in_flight is None:
-                    lines.append(f"{ring.filled} += 1")
+    for ring, site, fill in plan.fills():
+        lines = result.setdefault(fill.statement, [])
+        if fill is site.fills[0]:
+            lines += _acquire(plan, ring)
+        lines.append(_load(plan, ring, fill, tl))
+        if fill is site.fills[-1] and ring.counted and ring.in_flight is None:
+            lines.append(f"{ring.filled} += 1")
     return {span: "\n".join(lines) for span, lines in result.items()}
 
 
 def at_loop_end(plan: Plan) -> dict[Span, str]:
-    """The slot counters' steps."""
-    counted = [(ring, ring.in_flight) for ring in plan.rings if ring.counted]
-    return {held.loop: f"{ring.filled} += 1" for ring, held in counted if held is not None}
+    """The steps of the counters of filled slots."""
+    return {held.loop: f"{ring.filled} += 1" for ring, held in counted_at_end(plan)}
+
+
+def counted_at_end(plan: Plan) -> Iterator[tuple[Ring, InFlight]]:
+    """Rings whose slots are counted at the end of the loop whose dots stay under way."""
+    for ring in plan.rings:
+        if ring.counted and ring.in_flight is not None:
+            yield ring, ring.in_flight
 
 
 def _acquire(plan: Plan, ring: Ring) -> list[str]:

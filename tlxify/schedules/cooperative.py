@@ -8,8 +8,8 @@ tile loop, so that the producer fetches the next tile while this one is finished
 from __future__ import annotations
 
 from ..diagnostics import Decline, Diagnostic
-from ..facts import Facts, Load, Sum, every
-from ..plan import Barrier, DotStep, Edge, Fill, Persistence, Plan, Ring, Site, Task
+from ..facts import Facts, Sum, every
+from ..plan import Barrier, DotStep, Edge, Persistence, Plan, Ring, Task, fills_of
 from ..source import Span
 from ..targets import Target
 from . import order, requirements, rings, written
@@ -47,9 +47,8 @@ def plan(
     requirements.any_dot(facts)
     requirements.effects(facts)
     tree = Tree.of(facts.statements)
-    names = Names(taken)
     around, feeds, where = _placed(
-        facts, tree, parameters, names, target, by_value, persistent=persistent, profitable=profitable
+        facts, tree, parameters, taken, target, by_value, persistent=persistent, profitable=profitable
     )
     groups = _groups(facts, tree, feeds, where)
     made = rings.build(around, tree, feeds, groups, where)
@@ -60,9 +59,9 @@ def plan(
         raise Decline("TLX104", None, what="the name `tlx` for something of its own")
     for name in sorted(order.used_names(facts, parameters) & set(_PASSED)):
         raise Decline("TLX104", None, what=f"the name `{name}`, by which the launcher passes an argument of its own")
-    introduced = {name: names.exactly(name) for name in _PASSED}
-    filling = frozenset(fill.statement for ring in made for site in ring.sites for fill in site.fills)
-    fed = frozenset(fill.load for ring in made for site in ring.sites for fill in site.fills)
+    introduced = {name: around.names.exactly(name) for name in _PASSED}
+    filling = frozenset(fill.statement for _, _, fill in fills_of(made))
+    fed = frozenset(fill.load for _, _, fill in fills_of(made))
     rewritten = written.written_out(around, fed, filling | {step.statement for step in dots})
     tasks = _tasks(around, made, dots, introduced, written.reads(rewritten, facts))
     order.not_read_back(facts, tasks[0].keeps - filling)
@@ -77,7 +76,7 @@ def plan(
     return Plan(
         kernel=facts.kernel,
         parameters=parameters,
-        converted=names.fresh(f"_{facts.kernel.strip('_')}_ws"),
+        converted=around.names.fresh(f"_{facts.kernel.strip('_')}_ws"),
         schedule="cooperative",
         target=target.name,
         rings=made,
@@ -104,7 +103,7 @@ def _placed(
     facts: Facts,
     tree: Tree,
     parameters: tuple[str, ...],
-    names: Names,
+    taken: frozenset[str],
     target: Target,
     by_value: frozenset[str],
     *,
@@ -119,8 +118,7 @@ def _placed(
             requirements.worthwhile(facts, feeds)
         _some_feed(facts, feeds)
         loops = frozenset(span for feed in feeds.feeds.values() for span in feed.load.loops[-1:])
-        trial = Names(frozenset(names.taken))
-        around = frame(facts, parameters, trial, target, loops, persistent=persistent)
+        around = frame(facts, parameters, Names(taken), target, loops, persistent=persistent)
         where: dict[int, Placed] = {}
         for number, feed in feeds.feeds.items():
             try:
@@ -128,7 +126,7 @@ def _placed(
             except Decline as refusal:
                 reasons[number] = refusal.diagnostic
         if len(where) == len(feeds.feeds):
-            return frame(facts, parameters, names, target, loops, persistent=persistent), feeds, where
+            return around, feeds, where
 
 
 def _some_feed(facts: Facts, feeds: Feeding) -> None:
@@ -150,7 +148,7 @@ def _groups(facts: Facts, tree: Tree, feeds: Feeding, where: dict[int, Placed]) 
 
 def _views(facts: Facts, parameters: tuple[str, ...], made: tuple[Ring, ...]) -> dict[Span, str]:
     """What the consumers call each tile that is read in place: the user's name, unless it also means something else."""
-    fills = [fill for ring in made for site in ring.sites for fill in site.fills]
+    fills = [fill for _, _, fill in fills_of(made)]
     result = {}
     for fill in fills:
         if not fill.in_place:
@@ -192,14 +190,10 @@ def _tasks(
     )
 
 
-def _all_fills(made: tuple[Ring, ...]) -> list[tuple[Site, Fill]]:
-    return [(site, fill) for ring in made for site in ring.sites for fill in site.fills]
-
-
 def _producer_roots(made: tuple[Ring, ...]) -> dict[Span, Reads]:
     """The loads, each reading what its coordinates are written with."""
     roots: dict[Span, Reads] = {}
-    for _, fill in _all_fills(made):
+    for _, _, fill in fills_of(made):
         held = roots.get(fill.statement, Reads(frozenset()))
         roots[fill.statement] = Reads(held.reads | fill.reads)
     return roots
@@ -211,22 +205,23 @@ def _consumer_roots(facts: Facts, made: tuple[Ring, ...], dots: tuple[DotStep, .
     What only led to an address is read no more; what stands beside a load or a dot in its statement still is.
     """
     loads = {load.span: load for load in facts.loads}
+    fills = [fill for _, _, fill in fills_of(made)]
     roots: dict[Span, Reads] = {}
-    for _, fill in _all_fills(made):
-        load: Load = loads[fill.load]
-        binds = next(s.binds for s in every(facts.statements) if s.span == fill.statement)
+    for fill in fills:
+        load = loads[fill.load]
+        binds = facts.statement(fill.statement).binds
         if load.parts and fill.name:
             binds = frozenset({fill.name})
         if fill.in_place:
             roots[fill.statement] = Reads(frozenset(), frozenset({fill.name}) if fill.name else frozenset())
             continue
-        others = [loads[f.load] for _, f in _all_fills(made) if f.statement == fill.statement]
+        others = [loads[other.load] for other in fills if other.statement == fill.statement]
         roots[fill.statement] = Reads(load.beside.intersection(*(other.beside for other in others)), binds)
     for step in dots:
         dot = next(dot for dot in facts.dots if dot.span == step.span)
         reads = dot.beside | (dot.a.reads if step.a.buffer is None else {step.a.text}) | {step.b.text}
-        reads -= {fill.name for _, fill in _all_fills(made) if fill.statement == dot.statement and fill.name}
-        binds = next(s.binds for s in every(facts.statements) if s.span == dot.statement)
+        reads -= {fill.name for fill in fills if fill.statement == dot.statement and fill.name}
+        binds = facts.statement(dot.statement).binds
         if step.sum in (Sum.ADDED, Sum.RESCALED):
             reads |= {step.result}
         roots[dot.statement] = Reads(reads, binds)
@@ -251,10 +246,8 @@ def _calls(
 
 def _claims(facts: Facts, feeds: Feeding) -> tuple[str, ...]:
     """What the launch must confirm: what arms of the source that mask less rely on, and the values assumed here."""
-    assumed = [f"{name} == {value!r}" if type(value) is not bool else name for name, value in facts.assumed]
-    assumed = [
-        f"not {name}" if value is False else text for text, (name, value) in zip(assumed, facts.assumed, strict=True)
-    ]
+    flags: dict[object, str] = {True: "{}", False: "not {}"}
+    assumed = [flags[value].format(name) for name, value in facts.assumed]
     found = [text for feed in feeds.feeds.values() for text in claims(facts, feed.access) or ()]
     return tuple(dict.fromkeys([*assumed, *found]))
 

@@ -97,7 +97,7 @@ def _whole_branches(
                 continue
             same = [n for n in found if facts.loads[n].statement == load.statement]
             covered = {statement for n in same for statement in _arms(facts, facts.loads[n])}
-            branch = next(s for s in every(facts.statements) if s.span == load.statement)
+            branch = facts.statement(load.statement)
             inner = every((*branch.body, *branch.orelse))
             other = next((s for s in inner if s.kind != "branch" and s.span not in covered), None)
             alone = branch.kind == "branch" and load.target is not None
@@ -130,7 +130,7 @@ def _alone(facts: Facts, number: int) -> bool:
     load = facts.loads[number]
     sides = [side for dot in facts.dots for side in (dot.a, dot.b) if number in side.loads]
     # A role puts statements of its own in the place of this one: nothing else may be bound there.
-    bound = next(s.binds for s in every(facts.statements) if s.span == load.statement)
+    bound = facts.statement(load.statement).binds
     if not load.parts and bound != {load.target} and load.statement not in {dot.statement for dot in facts.dots}:
         return False
     return load.other_use is None and all(side.load == number for side in sides if not side.after_dot or side.load)
@@ -159,7 +159,7 @@ def _loads_into_registers(facts: Facts, dot: Dot, in_place: set[int]) -> bool:
 
 def _only_in(number: int, everything: Iterable[Dot], slots: Iterable[Dot]) -> bool:
     reading = [dot for dot in everything if number in (dot.a.load, dot.b.load)]
-    return all(any(dot is one for one in slots) for dot in reading)
+    return all(dot in slots for dot in reading)
 
 
 def _in_reach(facts: Facts, tree: Tree, number: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..diagnostics import Decline
 from ..facts import Facts
-from ..plan import DotStep, LaunchGuard, Ring, Stored
+from ..plan import DotStep, LaunchGuard, Ring, Stored, fills_of
 from ..source import Span
 from ..targets import Target
 from .writing import write_for_guard
@@ -30,7 +30,7 @@ def launch_guard(
     sides = ([side.buffer for side in (dot.a, dot.b) if side.buffer is not None] for dot in dots)
     groups = (tuple(dict.fromkeys(parameter[name] for name in names)) for names in sides)
     views = tuple(buffer.view for buffer in buffers)
-    fed = {fill.load for ring in rings for site in ring.sites for fill in site.fills}
+    fed = {fill.load for _, _, fill in fills_of(rings)}
     read = [load.pointer for load in facts.loads if load.statement in producer and load.span not in fed]
     scalars = tuple(dict.fromkeys(name for name in read if name is not None))
     return LaunchGuard(views, tuple(dict.fromkeys(groups)), target.dot_dtypes, _stored(facts), scalars, claims)

@@ -13,11 +13,6 @@ class Names:
     def __init__(self, taken: frozenset[str]) -> None:
         self._taken = set(taken)
 
-    @property
-    def taken(self) -> frozenset[str]:
-        """Every name in use."""
-        return frozenset(self._taken)
-
     def exactly(self, wanted: str) -> str:
         """`wanted` itself, wherever else in the module it is used: a name that the launcher passes by."""
         self._taken.add(wanted)

@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable
 
 from ..diagnostics import Decline
 from ..facts import Facts, StatementFact, every
-from ..plan import DotStep, Ring
+from ..plan import DotStep, Ring, fills_of
 from ..source import Span
 
 
 def settled_bounds(facts: Facts, loop: Span) -> bool:
     """Whether the loop rebinds neither its counter nor what its bounds are made of."""
-    head = next(s for s in every(facts.statements) if s.span == loop)
+    head = facts.statement(loop)
     inside = any(statement.binds & (head.reads | head.binds) for statement in every(head.body))
     return not inside and not head.reads & head.binds
 
@@ -63,7 +63,7 @@ def misnamed(
     facts: Facts, consumer: frozenset[Span], rings: Collection[Ring], dots: Collection[DotStep]
 ) -> frozenset[str]:
     """Names of tiles that the consumer reads where they mean something else, or no tile any more."""
-    fills = [fill for ring in rings for site in ring.sites for fill in site.fills]
+    fills = [fill for _, _, fill in fills_of(rings)]
     given = {fill.load: fill.name for fill in fills if fill.in_place}
     other = {load.target for load in facts.loads if load.span in given and load.target not in (None, given[load.span])}
     replaced = {fill.statement for fill in fills} | {step.statement for step in dots}

@@ -96,7 +96,7 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
                 for arm in load.arms:
                     if load.loops[-1].contains(arm):
                         raise Decline("TLX304", load.span, condition=_condition(facts, arm))
-        if not any(dot is one for one in feeding.dots):
+        if dot not in feeding.dots:
             other = facts.loads[dot.b.load].other_use if dot.b.load is not None else None
             if other is not None:
                 raise Decline("TLX313", other, name=facts.loads[dot.b.load].target or dot.b.text)  # type: ignore[index]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..facts import Dot, Facts, LoopFact, Operand
-from ..plan import Buffer, DotStep, Fill, InFlight, Ring, Side, Site
+from ..plan import Buffer, DotStep, Fill, InFlight, Ring, Side, Site, fills_of
 from ..poly import ZERO
 from ..source import Span
 from . import order, requirements
@@ -88,7 +88,7 @@ def _in_flight(frame: Frame, tree: Tree, feeding: Feeding, place: Place, *, alon
         return None
     for dot in dots:
         both = dot.a.load in place.loads and dot.b.load in place.loads
-        in_place = both and any(dot is one for one in feeding.dots)
+        in_place = both and dot in feeding.dots
         here = tree.block(dot.statement) == place.block
         if not in_place or not here or not requirements.untouched(facts, dot, loop.span):
             return None
@@ -130,7 +130,7 @@ def _side(
     feed = feeding.feeds.get(side.load) if side.load is not None else None
     if feed is None or not feed.in_place:
         return Side(None, side.text)
-    fill = next(f for ring in rings for site in ring.sites for f in site.fills if f.load == feed.load.span)
+    fill = next(fill for _, _, fill in fills_of(rings) if fill.load == feed.load.span)
     return Side(fill.buffer, views[fill.load], side.how is Operand.TRANSPOSED)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..diagnostics import Decline
-from ..facts import BlockAccess, BlockAxis, Facts, every
+from ..facts import BlockAccess, BlockAxis, Facts
 from ..plan import WrittenOut
 from ..poly import ONE, ZERO, Poly
 from ..source import Span
@@ -43,8 +43,8 @@ def written_out(frame: Frame, fed: frozenset[Span], replaced: frozenset[Span]) -
 
 def reads(found: tuple[Rewritten, ...], facts: Facts) -> dict[Span, Reads]:
     """What the statements read once they are written out; what made and moved the block pointers goes."""
-    binds = {statement.span: statement.binds for statement in every(facts.statements)}
-    return {one.access.statement: Reads(one.reads, binds[one.access.statement]) for one in found}
+    places = ((one.access.statement, one.reads) for one in found)
+    return {statement: Reads(read, facts.statement(statement).binds) for statement, read in places}
 
 
 def _one(frame: Frame, block: BlockAccess | None, span: Span, replaced: frozenset[Span]) -> Rewritten:
