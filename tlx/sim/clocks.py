@@ -25,8 +25,3 @@ def join(into: Clock, other: Clock) -> None:
     for lane, time in other.items():
         if get(lane, 0) < time:
             into[lane] = time
-
-
-def knows(clock: Clock, lane: int, time: int) -> bool:
-    """Whether the event (lane, time) happened before the owner of ``clock`` got here."""
-    return clock.get(lane, 0) >= time

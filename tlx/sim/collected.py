@@ -41,7 +41,3 @@ class Findings:
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self._found.values())
-
-    def has(self, kind: type[Finding]) -> bool:
-        """Whether one of that kind was found."""
-        return any(isinstance(finding, kind) for finding in self._found.values())
