@@ -17,6 +17,7 @@ pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 import torch
+from triton.runtime.driver import driver
 
 import tlx
 from benchmarks.tutorials import build, check, child, compare, host, launches, record, run, timing
@@ -52,11 +53,13 @@ def bundle(found, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def compiled(found):
+    before = driver._active
     tlx.install()
     try:
         yield build.compile_launch(build.load(FOLDER / CASE.file), asdict(found[0]))
     finally:
         tlx.uninstall()
+        driver._active = before  # loading a tutorial puts one without a GPU there, for a process of its own
 
 
 def test_problems_of_like_arguments_share_a_launch(found):

@@ -8,37 +8,21 @@ pytest.importorskip("triton")
 
 import triton
 import triton.language as tl
-from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 from triton.runtime.jit import MockTensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tlx
+from tests.tlx.fork import NoGpu
 from tests.tlx.kernels.gemm_ws import gemm_ws
 from tlx.lowering import source, versions
 
 pytestmark = pytest.mark.triton
 
 
-class NoGpu:
-    """Just enough of a driver for Triton's launcher to specialise and compile."""
-
-    def get_current_target(self):
-        return GPUTarget("cuda", 90, 32)
-
-    def get_current_device(self):
-        return 0
-
-    def get_current_stream(self, device):
-        return 0
-
-    def map_python_to_cpp_type(self, ty):
-        return ty
-
-
 @pytest.fixture
 def launcher(monkeypatch):
-    monkeypatch.setattr(driver, "_active", NoGpu())
+    monkeypatch.setattr(driver, "_active", NoGpu(90))
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # newer Tritons warn about its absence
 
 
