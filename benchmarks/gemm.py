@@ -9,11 +9,9 @@ reported are its median and 90 % bootstrap interval. The dispatch record says wh
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import statistics
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -25,23 +23,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import tlx  # noqa: E402
+from benchmarks.modules import from_text  # noqa: E402
 from tlxify import convert  # noqa: E402
 from tlxify.source import SourceFile  # noqa: E402
 
 SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (8192, 8192, 512), (65536, 1024, 1024))
 ROUNDS = 15
 L2_BYTES = 60 * 2**20
-
-
-def load(name: str, text: str):
-    """A module from text."""
-    path = Path(tempfile.mkdtemp()) / f"{name}.py"
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def inputs(shape, dtype, column_major_b):
@@ -138,7 +126,9 @@ def measure_grouped(shape, dtype):
     if not path.exists():
         return {"skipped": "run corpus/fetch.py first"}
     name = "_grouped_mm_3d3d_kernel"
-    module = load("grouped_pair", convert(SourceFile.read(path), kernels=(name,)).kernels[0].conversion.module_text)
+    module = from_text(
+        "grouped_pair", convert(SourceFile.read(path), kernels=(name,)).kernels[0].conversion.module_text
+    )
     converted = getattr(module, name)
     g, m, n, k = shape
     short = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}[dtype]
@@ -218,8 +208,8 @@ def main():
     options = parser.parse_args()
     shapes = [tuple(map(int, s.split("x"))) for s in options.shapes.split(",") if s] or SHAPES
     source = SourceFile.read(ROOT / "corpus/gemm/matmul.py")
-    plain = load("matmul_source", source.text)
-    converted = load("matmul_converted", convert(source, schedule=options.schedule).module_text)
+    plain = from_text("matmul_source", source.text)
+    converted = from_text("matmul_converted", convert(source, schedule=options.schedule).module_text)
     contenders = {"source": plain.matmul, "converted": converted.matmul, "torch": torch.matmul}
     report = {
         "device": torch.cuda.get_device_name(),

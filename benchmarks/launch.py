@@ -14,11 +14,9 @@ once. Figures then are lower bounds: encoding a tensor map and launching cost no
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import tlx  # noqa: E402
+from benchmarks.modules import from_text  # noqa: E402
 from tests.tlx.launch.device import Device, install  # noqa: E402
 from tlxify import convert  # noqa: E402
 from tlxify.source import SourceFile  # noqa: E402
@@ -42,20 +41,9 @@ CLOCK = time.thread_time
 Launch = Callable[[Any, Any], Any]
 
 
-def load(name: str, text: str) -> Any:
-    """A module from text."""
-    path = Path(tempfile.mkdtemp()) / f"{name}.py"
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def converted(path: str, name: str) -> Any:
     """A kernel of the corpus, converted, with two configs to keep tuning short."""
-    module = load(f"launched_{name}", convert(SourceFile.read(ROOT / "corpus" / path)).module_text)
+    module = from_text(f"launched_{name}", convert(SourceFile.read(ROOT / "corpus" / path)).module_text)
     kernel = getattr(module, name)
     kernel.configs = kernel.configs[:2]
     return kernel

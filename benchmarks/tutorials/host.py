@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import tlx
+from benchmarks.modules import from_file
 
 from .cases import Case
 
@@ -17,12 +16,7 @@ from .cases import Case
 def load(path: Path) -> Any:
     """The unmodified file as a module."""
     tlx.install()
-    name = path.stem.replace("-", "_")
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    return from_file(path.stem.replace("-", "_"), path)
 
 
 def pick(kernel: Any, case: Case) -> None:
