@@ -15,6 +15,7 @@ import functools
 import hashlib
 import json
 import re
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
@@ -234,6 +235,12 @@ def measure(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
+def revision() -> str:
+    """The commit of this checkout, "" outside of one."""
+    asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False)
+    return asked.stdout.strip()
+
+
 def main() -> int:
     """Measures, or only draws the table; exit status 1 if a rewritten kernel disagrees with its source."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -241,9 +248,10 @@ def main() -> int:
     options = parser.parse_args()
     if not options.table:
         rows = measure(json.loads((HERE / "denominator.json").read_text())["kernels"])
-        RESULTS.write_text(json.dumps({"schema": 1, "tool": f"tlxify {version()}", "kernels": rows}, indent=1) + "\n")
+        found = {"schema": 1, "tool": f"tlxify {version()}", "revision": revision(), "kernels": rows}
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     data = json.loads(RESULTS.read_text())
-    PAGE.write_text(table(data["kernels"]))
+    PAGE.write_text(table(data["kernels"], data.get("revision", "")))
     wrong = [row for row in data["kernels"] if row.get("simulated", {}).get("outcome") in ("disagrees", "crash")]
     return int(bool(wrong))
 
