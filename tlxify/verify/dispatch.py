@@ -15,6 +15,8 @@ from .oracle import as_constexpr
 PROCESSORS = 2
 #: Reasons that lie in a config: no launch could specialize it, and leaving it to the original is right.
 STRUCTURAL = ("rows", "box", "shared-memory")
+#: The reason of a launch that contradicts what an option of its own says of its sizes.
+CLAIM = "claim"
 
 
 @contextlib.contextmanager
@@ -55,6 +57,10 @@ def misdirected(case: Case, arguments: Arguments, dispatch: Any, through_views: 
     `through_views` names the tensors that the specialized kernel reads through descriptors on ordinary input.
     """
     wanted = case.path
+    if wanted == "claimed" and dispatch.code == CLAIM:
+        return None
+    if wanted == "claimed":
+        wanted = "specialized"
     if wanted == "specialized" and (not arguments.faithful or dispatch.code in STRUCTURAL):
         return None
     if wanted == "view":

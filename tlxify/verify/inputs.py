@@ -268,16 +268,25 @@ def _data(contract: Contract) -> Iterator[Case]:
 
 
 def _options(contract: Contract) -> Iterator[Case]:
-    """Every choice of every option, flag and number, one at a time."""
-    base = _base(contract, 0)
-    fixed = set(base.constants(contract))
+    """Every choice of every option, flag and number, one at a time; a flag that is set, on sizes of whole tiles too.
+
+    Some flags say that sizes are multiples of tiles: launches that contradict one are the original's.
+    """
+    base = replace(_base(contract, 0), path="claimed")
+    constants = base.constants(contract)
+    pairs = (*contract.tiled, *((contract.contracted,) if contract.contracted is not None else ()))
+    whole = _with(base, contract, **{size: 2 * _extent(constants, tile) for size, tile in pairs})
     specs: list[tuple[str, tuple[object, ...]]] = [(spec.name, spec.choices) for spec in contract.constexprs]
     specs += [(scalar.name, scalar.choices) for scalar in contract.scalars if scalar.kind != "stride"]
     for name, choices in specs:
-        if name in fixed:
+        if name in constants:
             continue
         for choice in choices[1:]:
-            yield replace(base, name=f"{name} = {choice!r}", values=tuple({**dict(base.values), name: choice}.items()))
+            cases = [(base, f"{name} = {choice!r}")]
+            if choice is True and whole.values != base.values:
+                cases.append((whole, f"{name} = {choice!r}, whole tiles"))
+            for case, what in cases:
+                yield replace(case, name=what, values=tuple({**dict(case.values), name: choice}.items()))
 
 
 def _fallbacks(contract: Contract) -> Iterator[Case]:
