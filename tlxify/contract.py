@@ -14,6 +14,8 @@ from typing import Literal
 
 #: dtypes by Triton's short names, in the order in which verification tries them.
 FLOAT16_DTYPES = ("fp16", "bf16")
+#: Those of 8 bits that tensor cores multiply.
+BYTE_DTYPES = ("fp8e4nv", "fp8e5", "i8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class TensorSpec:
     #: Tensors of one group have one dtype in every launch (both operands of a dot).
     dtype_group: str
     dtypes: tuple[str, ...] = FLOAT16_DTYPES
+    #: The axis (from the first) that must be the contiguous one for the tensor cores to read elements of 8 bits.
+    deep: int | None = None
     #: What its elements are drawn from, as expressions: scalars that decide what a program does. Empty: anything.
     values: tuple[str, ...] = ()
     #: Its elements never fall and run from the first of `values` to the last: where each of some groups begins.

@@ -253,6 +253,10 @@ class Dot:
     #: For RESCALED, the text of what the dot is added to; names its statement reads outside of the dot's operands.
     addend: str = ""
     beside: frozenset[str] = frozenset()
+    #: Operand dtypes (Triton's short names) for which the tensor cores add up in the sum as the statement says.
+    dtypes: tuple[str, ...] = ()
+    #: Text of the dtype the product is added up in, where that is not what its operands' dtype implies.
+    rounded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,8 +341,10 @@ class Facts:
     casts: tuple[str, ...] = ()
     #: Accesses through block pointers.
     blocks: tuple[BlockAccess, ...] = ()
-    #: Constexpr parameters that were taken to have these values: everything here holds for such launches alone.
+    #: Parameters that were taken to have these values: everything here holds for such launches alone.
     assumed: tuple[tuple[str, object], ...] = ()
+    #: Strides by which a tile moves along an axis that lies at stride 1: more is known of launches where they are 1.
+    units: tuple[str, ...] = ()
     #: Constexpr parameters that choose between values without a common form: more may be known once they are assumed.
     undecided: tuple[str, ...] = ()
 

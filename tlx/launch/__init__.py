@@ -10,7 +10,17 @@ launch of one description on, a route leads from the keys straight to the compil
 
 from tlx.launch.dispatcher import StaleKernelError
 from tlx.launch.fingerprint import fingerprint_of
-from tlx.launch.guard import Fallback, Memory, TmaView, memory, require, require_disjoint, require_dtypes, tma_view
+from tlx.launch.guard import (
+    Fallback,
+    Memory,
+    TmaView,
+    memory,
+    require,
+    require_along_depth,
+    require_disjoint,
+    require_dtypes,
+    tma_view,
+)
 from tlx.launch.proxy import Specialized, specialized
 from tlx.launch.schedule import Box, Dispatch, RingPlan, Schedule
 from tlx.launch.stats import KernelStats, stats
@@ -29,6 +39,7 @@ __all__ = [
     "fingerprint_of",
     "memory",
     "require",
+    "require_along_depth",
     "require_disjoint",
     "require_dtypes",
     "specialized",

@@ -12,12 +12,14 @@ from ..model import Branch, Kernel, Statement, walk
 from ..poly import Poly, Symbol
 from ..source import Span
 from .access import describe, zero_fill
-from .accumulate import use_of
+from .accumulate import Use, use_of
 from .bounds import settle
 from .boxes import describe_box
 from .conditions import comparisons
+from .elements import added_apart, is_half, operand_dtypes
 from .defuse import names, names_beside, statement_facts
 from .events import DotEvent, LoadEvent, StoreEvent
+from .units import unit_strides
 from .interpret import Interpreter
 from .values import DOT, MISSING, Value
 
@@ -27,8 +29,9 @@ __all__ = ["analyze"]
 def analyze(kernel: Kernel, assumed: Mapping[str, object] | None = None) -> Facts:
     """Everything the converter may rely on. Raises Decline where the kernel cannot be followed at all.
 
-    `assumed` fixes constexpr parameters (`{"IS_VARLEN": False}`): only the arms that are taken then are interpreted,
-    and the facts hold for launches with these values alone. `Facts.undecided` names the ones worth fixing.
+    `assumed` fixes constexpr parameters (`{"IS_VARLEN": False}`) and integers (`{"stride_ak": 1}`): only the arms that
+    are taken then are interpreted, and the facts hold for launches with these values alone. `Facts.undecided` and
+    `Facts.units` name the ones worth fixing.
     """
     interpreter = Interpreter(kernel.module)
     interpreter.run(kernel, assumed or {})
@@ -84,6 +87,7 @@ class _Assembly:
             casts=tuple(sorted(self.events.casts)),
             blocks=tuple(block for event in touched if (block := self._block(event)) is not None),
             undecided=tuple(self.events.undecided),
+            units=tuple(dict.fromkeys(name for event in loads for name in unit_strides(event.address))),
         )
 
     def _access(self, event: LoadEvent | StoreEvent) -> Access | None:
@@ -154,7 +158,11 @@ class _Assembly:
         return names_beside(node, without) if node is not None else frozenset()
 
     def _dot(self, event: DotEvent) -> Dot:
-        use = use_of(self.nodes.get(event.place.statement), event, self.kernel)
+        use, asked = use_of(self.nodes.get(event.place.statement), event, self.kernel), dict(event.options).get("out_dtype")
+        if use.sum in (Sum.ADDED, Sum.RESCALED) and added_apart(asked, given=event.accumulator is not None):
+            use = Use(Sum.WITHIN)
+        elements = dict(event.elements)
+        onto = "" if event.accumulator is not None else (use.result or "") if use.sum in (Sum.ADDED, Sum.RESCALED) else None
         operands = (Span.of(event.a_node), Span.of(event.b_node))
         return Dot(
             span=event.place.span,
@@ -171,6 +179,8 @@ class _Assembly:
             result=use.result,
             addend=use.addend,
             beside=self._beside(event.place.statement, *operands),
+            dtypes=operand_dtypes(use.sum, "" if onto is None else elements.get(onto), asked),
+            rounded=asked if asked is not None and is_half(asked) else "",
         )
 
     def _operand(self, value: Value, node: ast.expr) -> DotOperand:

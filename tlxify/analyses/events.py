@@ -79,6 +79,8 @@ class DotEvent:
     b_node: ast.expr
     accumulator: ast.expr | None
     options: tuple[tuple[str, str], ...]
+    #: The dtypes of blocks in scope, by name, as far as the source says them; that of the accumulator under "".
+    elements: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)

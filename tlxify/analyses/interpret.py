@@ -49,13 +49,13 @@ class Interpreter:
     def run(self, kernel: Kernel, assumed: Mapping[str, object]) -> None:
         """Interprets the kernel with its parameters as unknowns that the launch fixes, or as what they are assumed.
 
-        Raises ValueError for an assumption about something other than a constexpr parameter.
+        Raises ValueError for an assumption about something that is no parameter, or neither constexpr nor an integer.
         """
         self.scope = {p.name: number(Symbol(p.name, launch=True, constexpr=p.constexpr)) for p in kernel.params}
         for name, value in assumed.items():
             param = kernel.param(name)
-            if param is None or not param.constexpr:
-                raise ValueError(f"{kernel.name} has no constexpr parameter {name}")
+            if param is None or not (param.constexpr or type(value) is int):
+                raise ValueError(f"{kernel.name} has no parameter {name} that is known when it is compiled")
             self.scope[name] = literal(value)
         self.block([node.node for node in kernel.body])
 

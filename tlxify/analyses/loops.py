@@ -107,7 +107,7 @@ def _placeholder(run: Interpreter, name: str, value: Value, fact: LoopFact) -> V
         return replace(value, box=value.box.at(tuple(unknown)))
     if value.affine:
         return replace(value, poly=Poly.of(Symbol(f"{name}@{run.site(fact.span)}")), literal=MISSING)
-    return Value(axes=value.axes, loads=value.loads, why=value.why)
+    return Value(axes=value.axes, loads=value.loads, why=value.why, element=value.element)
 
 
 def _carried(
@@ -128,7 +128,9 @@ def _carried(
         return Value(axes=run.axes.broadcast(entry.axes, after.axes), loads=loads, why=("TLX203", name))
     if len(entry.axes) != len(after.axes):
         return Value(axes=entry.axes, loads=loads)
-    return Value(axes=run.axes.broadcast(entry.axes, after.axes), loads=loads, why=entry.why)
+    # What a loop carries keeps its dtype.
+    axes = run.axes.broadcast(entry.axes, after.axes)
+    return Value(axes=axes, loads=loads, why=entry.why, element=entry.element)
 
 
 def _moving(entry: Box, before: Box, after: Box | None, fact: LoopFact, known: set[Symbol]) -> Box | None:

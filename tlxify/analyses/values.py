@@ -81,6 +81,8 @@ class Value:
     #: The canonical name of a function, module or dtype.
     reference: str | None = None
     items: tuple[Value, ...] | None = None
+    #: The dtype of a block's elements by Triton's name ("int32"), where the source says it.
+    element: str | None = None
     #: A block pointer, or a tensor descriptor (whose box has no offsets).
     box: Box | None = None
     #: Why there is no affine form: a diagnostic code with its facts.

@@ -81,10 +81,9 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
         for arm in dot.arms:
             if dot.loops[-1].contains(arm):
                 raise Decline("TLX304", dot.span, condition=_condition(facts, arm))
-        out_dtype = dict(dot.options).get("out_dtype", "float32")
-        if not out_dtype.endswith("float32"):
-            name = dot.result or "the result of the dot"
-            raise Decline("TLX310", dot.span, name=name, why=f"it accumulates in `{out_dtype}`")
+        if not dot.dtypes:
+            name, asked = dot.result or "the result of the dot", dict(dot.options).get("out_dtype", "another dtype")
+            raise Decline("TLX310", dot.span, name=name, why=f"it accumulates in `{asked}`")
         for side in (dot.a, dot.b):
             for number in [side.load] if side.load is not None else sorted(side.loads):
                 load = facts.loads[number]

@@ -21,7 +21,7 @@ from .dispatch import STRUCTURAL, viewed
 from .dtypes import storage
 from .grids import settle_grid
 from .inputs import full_size_case
-from .layouts import strides_of
+from .layouts import strides_of, usual_layouts
 from .loading import Loaded, load
 from .oracle import as_constexpr
 
@@ -49,6 +49,8 @@ class Variant:
     case: Case
     #: Odd sizes: nothing but strides of descriptors is known to be a multiple of 16.
     odd: bool = False
+    #: Laid out so that no launch has a reason to leave it to the original.
+    usual: bool = False
 
     @property
     def label(self) -> str:
@@ -94,11 +96,13 @@ def judge(facts: CompiledFacts) -> Iterator[tuple[str, str]]:
 
 
 def variants(contract: Contract, views: frozenset[str]) -> tuple[Variant, ...]:
-    """Every config in every dtype with its default layout; the first config in all layouts, and with odd sizes."""
+    """Every config in its first two dtypes with its usual layout; the first config in all, and with odd sizes."""
     found = []
     dtypes = range(max((len(tensor.dtypes) for tensor in contract.tensors), default=1))
     for index in range(len(contract.configs)):
-        found += [Variant(replace(full_size_case(contract, index), dtype=dtype)) for dtype in dtypes]
+        for dtype in dtypes if index == 0 else dtypes[:2]:
+            layouts = usual_layouts(contract, dtype, padded=False)
+            found.append(Variant(replace(full_size_case(contract, index), dtype=dtype, layouts=layouts), usual=True))
     base = full_size_case(contract, 0)
     orders: tuple[Layout, ...] = ("rows", "columns")
     for layouts in itertools.product(orders, repeat=len(views)):
@@ -148,7 +152,7 @@ def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
     if dispatch.path != "specialized":
         if dispatch.code in STRUCTURAL:
             built.left.setdefault(variant.case.config, f"{dispatch.code}: {dispatch.text}")
-        elif not variant.odd and not variant.case.layouts:
+        elif variant.usual:
             text = f"config {variant.case.config} is left to the original ({dispatch.code}: {dispatch.text})"
             built.findings.append(_finding(loaded, "dispatch", text, variant))
         return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contract import Contract, TensorSpec, cdiv
 from .cases import ALL_SCHEDULES, FEW_SCHEDULES, ONE_SCHEDULE, Case, Data, Layout, Path
+from .layouts import usual_layouts
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 #: Tiles for simulation: the least that `tl.dot` takes; twice as many rows, so that two consumer groups can share them.
 SMALL_TILE = 16
 SMALL_ROWS = 32
-#: Elements of 16 bits in the 16 bytes that the TMA steps by.
-ALIGNED_SIZE = 8
+#: Elements of 8 bits in the 16 bytes that the TMA steps by.
+ALIGNED_SIZE = 16
 
 
 def small_tiles(contract: Contract, config: int) -> tuple[tuple[str, int], ...]:
@@ -111,7 +112,7 @@ def full_size_case(contract: Contract, index: int, *, odd: bool = False, tiles: 
     if contract.contracted is not None:
         size, tile = contract.contracted
         sizes[size] = trips * _extent(constants, tile) - (8 if odd else 0)
-    layouts: tuple[tuple[str, Layout], ...] = base.layouts if odd else ()
+    layouts = usual_layouts(contract, 0, padded=odd)
     return _with(replace(base, name="full size", layouts=layouts), contract, **sizes)
 
 
@@ -155,7 +156,7 @@ def _base(contract: Contract, index: int, *, small: bool = True) -> Case:
         size, tile = contract.contracted
         trips = 2
         values[size] = trips * _extent(constants, tile)
-    layouts: tuple[tuple[str, Layout], ...] = tuple((tensor.name, "padded") for tensor in contract.tensors)
+    layouts = usual_layouts(contract, 0, padded=True)
     values = _whole(contract, constants, values)
     return replace(case, values=tuple(values.items()), layouts=layouts, path="specialized", trips=trips)
 
@@ -244,7 +245,7 @@ def _layouts(contract: Contract) -> Iterator[Case]:
         size, tile = contract.contracted
         sizes[size] = (stages_of(contract, 0) + 1) * _extent(constants, tile)
     even = _with(base, contract, **sizes)
-    yield replace(even, name="contiguous", layouts=())
+    yield replace(even, name="contiguous", layouts=usual_layouts(contract, 0, padded=False))
     wide = [tensor.name for tensor in contract.tensors if len(tensor.shape) >= 2]
     for name in wide:
         transposed: tuple[tuple[str, Layout], ...] = ((name, "columns"),)
@@ -264,7 +265,8 @@ def _data(contract: Contract) -> Iterator[Case]:
     for data in kinds:
         yield replace(longer, name=f"{data} data", data=data)
     for dtype in range(1, max((len(tensor.dtypes) for tensor in contract.tensors), default=1)):
-        yield replace(longer, name=f"dtype {dtype}", dtype=dtype, schedules=FEW_SCHEDULES)
+        layouts = usual_layouts(contract, dtype, padded=True)
+        yield replace(longer, name=f"dtype {dtype}", dtype=dtype, layouts=layouts, schedules=FEW_SCHEDULES)
 
 
 def _options(contract: Contract) -> Iterator[Case]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ...contract import FLOAT16_DTYPES, Contract, ScalarSpec
+from ...contract import Contract, ScalarSpec
 from ...diagnostics import Decline
 from ...facts import Facts
 from ...model import Kernel
@@ -27,7 +27,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
     tensors = Tensors(facts, extents, tiles)
     specs, free = tensors.specs()
-    sites, sizes = call_sites(kernel), words(e for t in specs if t.dtypes == FLOAT16_DTYPES for e in t.shape)
+    sites, sizes = call_sites(kernel), words(e for t in specs if t.name in tensors.views for e in t.shape)
     strides = set(tensors.chosen)
     sizes |= words(s for t in specs for s in t.strides) - strides
     rows, columns, depth = roles(facts, extents)

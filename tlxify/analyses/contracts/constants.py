@@ -60,6 +60,8 @@ def _tests(test: ast.expr, name: str) -> bool:
 
 def number(kernel: Kernel, facts: Facts, param: Param) -> ScalarSpec:
     """A run-time number: an integer where the kernel counts or indexes with it, else a factor."""
+    if isinstance(held := dict(facts.assumed).get(param.name), int):
+        return ScalarSpec(param.name, "int", choices=(held,))
     if (param.default is not None and "." not in param.default) or _counts(kernel, facts, param.name):
         return ScalarSpec(param.name, "int", choices=(1, 2))
     return ScalarSpec(param.name, "float", choices=(0.5, 1.0))

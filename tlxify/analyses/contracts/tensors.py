@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...contract import FLOAT16_DTYPES, TensorSpec
+from ...contract import BYTE_DTYPES, FLOAT16_DTYPES, TensorSpec
 from ...diagnostics import Decline
 from ...facts import Access, Dimension, Facts
 from ...poly import ONE, Poly
@@ -12,6 +12,7 @@ from ..scalars import Scalars, one_more
 from ..texts import words
 from .extents import Extents
 from .indices import batch_index
+from .operands import depths, dtypes_of
 from .views import View, merged
 
 
@@ -25,6 +26,9 @@ class Tensors:
         self.free = dict(extents.free)
         self.scalars = Scalars(facts, extents.of)
         self.views: dict[str, list[View]] = {}
+        self.depths = depths(facts)
+        #: Which axes of each tensor dots contract.
+        self.deep: dict[str, set[int]] = {}
         self.reads: set[str] = set()
         self.writes: set[str] = set()
         #: Strides that a launch chooses.
@@ -64,9 +68,18 @@ class Tensors:
                 pointer in self.reads,
                 pointer in self.writes,
                 groups.get(pointer, pointer),
-                FLOAT16_DTYPES,
+                *self._elements(pointer, view),
             )
         return list(found.values()), list(self.free | self.scalars.free)
+
+    def _elements(self, pointer: str, view: View) -> tuple[tuple[str, ...], int | None]:
+        """The dtypes of a tensor, and the axis that must be contiguous where they have 8 bits."""
+        places = self.deep.get(pointer, set())
+        deep = next(iter(places)) if len(places) == 1 and view in self.views[pointer] else None
+        dtypes = dtypes_of(self.facts, pointer)
+        if deep is None:
+            dtypes = tuple(dtype for dtype in dtypes if dtype not in BYTE_DTYPES) or FLOAT16_DTYPES
+        return dtypes, deep if any(dtype in BYTE_DTYPES for dtype in dtypes) else None
 
     def _strides(self) -> frozenset[str]:
         """Names that occur in strides alone: a launch may choose them."""
@@ -108,6 +121,9 @@ class Tensors:
             shape.append(extent)
             strides.append(d.stride.text())
         self._add(access, View(tuple(shape), tuple(strides)))
+        for position, d in enumerate(dimensions):
+            if d.axis in self.depths:
+                self.deep.setdefault(access.pointer, set()).add(position)
 
     def _add(self, access: Access, view: View) -> None:
         self.views.setdefault(access.pointer, []).append(view)

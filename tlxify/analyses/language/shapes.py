@@ -12,7 +12,7 @@ from ...poly import ONE, ZERO, Poly
 from ...source import Span
 from ..axes import Axes
 from ..values import COMPUTED, Origin, Term, Value, literal
-from .registry import Call, handles
+from .registry import LANGUAGE, Call, handles
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter
@@ -39,7 +39,17 @@ def filled(run: Interpreter, call: Call) -> Value:
     value = call.get(1, "value") if call.name == "full" else None
     zero = value is None or run.expression(value).literal in (0, 0.0)
     axes = _shape(run, call.get(0, "shape"), call.span)
-    return Value(axes=axes, origin=Origin("fill") if zero else COMPUTED)
+    element = _dtype(run, call.get(1 if call.name == "zeros" else 2, "dtype"))
+    return Value(axes=axes, origin=Origin("fill") if zero else COMPUTED, element=element)
+
+
+def _dtype(run: Interpreter, node: ast.expr | None) -> str | None:
+    """The dtype that is written there, if it is one of Triton's."""
+    try:
+        reference = run.expression(node).reference if node is not None else None
+    except Decline:
+        return None  # how a dtype is found out is not in the way of anything else
+    return reference.removeprefix(LANGUAGE) if reference is not None and reference.startswith(LANGUAGE) else None
 
 
 @handles("zeros_like")
