@@ -151,6 +151,8 @@ class Module:
     #: What the jit functions read through imports, by the chain that leaves modules behind: `exp`, `ops.exp`. Own names
     #: that are defined in several ways are here as well, unresolved.
     imported: Mapping[str, Meaning] = field(default_factory=dict, repr=False, compare=False)
+    #: The function that is read as if its body stood at the end of the file, for the kernels in it.
+    inside: Span | None = None
 
     def meaning(self, chain: str) -> tuple[str, Meaning] | None:
         """What a dotted chain means and how much of it says so: of `ops.SCALE.value` that is `ops.SCALE`.

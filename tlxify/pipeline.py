@@ -16,9 +16,9 @@ from .facts import Facts
 from .fingerprint import fingerprint
 from .inline import written_out
 from .layout import line_length
-from .model import Constant, Helper, Kernel, Module, walk
+from .model import Constant, Helper, Kernel, Module, Unresolved, walk
 from .outcome import FileConversion, KernelOutcome, VerdictWord
-from .parse.kernels import find_kernels, nested_kernels
+from .parse.kernels import enclosed_kernels, find_kernels, nested_kernels
 from .parse.module import parse_module
 from .plan import Plan
 from .reach import reach
@@ -116,6 +116,7 @@ def _convert_one(
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
     refusal: Decline | None = None
     try:
+        _closed(kernel)
         kernel = written_out(kernel)
         sliced = cut(kernel, [piece.slice for piece in beside])
         source = sliced if kernel.written is None else cut(kernel.written, [sliced])
@@ -133,6 +134,18 @@ def _convert_one(
         refusal = refusal or decline
     assert refusal is not None
     return _refused(kernel.original, refusal.diagnostic.located(kernel.module.source)), None
+
+
+def _closed(kernel: Kernel) -> None:
+    """A kernel that a function makes reads nothing that may differ from one run of it to the next.
+
+    Raises Decline TLX109.
+    """
+    if kernel.module.inside is None:
+        return
+    for use in reach(kernel):
+        if isinstance(use.meaning, Unresolved):
+            raise Decline("TLX109", use.span, name=kernel.name, value=use.name, why=use.meaning.why)
 
 
 def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str, file: str) -> KernelOutcome:
@@ -174,7 +187,10 @@ def _written_by_user(source: SourceFile) -> SourceFile:
 
 
 def _chosen(module: Module, names: tuple[str, ...] | None) -> tuple[Kernel, ...]:
-    found = find_kernels(module)
+    own = find_kernels(module)
+    taken = {kernel.name for kernel in own}
+    made = [kernel for kernel in enclosed_kernels(module.source) if kernel.name not in taken]
+    found = tuple(sorted((*own, *made), key=lambda kernel: kernel.span.line))
     if not found:
         nested = next(nested_kernels(module), None)
         raise Decline("TLX109", Span.of(nested), name=nested.name) if nested else Decline("TLX102", None)

@@ -37,9 +37,9 @@ class SourceTree:
         #: What star imports bring in, by module and name. Modules may import each other in many ways.
         self._starred: dict[tuple[Path, str], Found | None] = {}
 
-    def user_module(self, source: SourceFile) -> Module:
-        """The module of the user's file, whose text is given. Raises Decline TLX101."""
-        module = self._parse(self.path, source).module
+    def user_module(self, source: SourceFile, inside: int | None = None) -> Module:
+        """The module of the user's file, whose text is given, or as a function in it sees it. Raises Decline TLX101."""
+        module = self._parse(self.path, source, inside).module
         for helper in module.helpers.values():
             self._follow(helper)
         return module
@@ -53,8 +53,8 @@ class SourceTree:
         except (OSError, UnicodeDecodeError, SyntaxError, Decline):
             return None
 
-    def _parse(self, path: Path, source: SourceFile) -> Parsed:
-        known = parse_alone(source, lambda statement: self._importable(path, statement))
+    def _parse(self, path: Path, source: SourceFile, inside: int | None = None) -> Parsed:
+        known = parse_alone(source, lambda statement: self._importable(path, statement), inside)
         self._files[path] = known
         return known
 

@@ -42,13 +42,14 @@ def write_in_scope(poly: Poly, scope: tuple[tuple[str, Poly], ...], depth: int =
             return None
         parts.append(fixed[0])
         reads |= fixed[1]
+    parts.sort(key=lambda part: part.startswith("-"))
     text = parts[0] + "".join(f" - {part[1:]}" if part.startswith("-") else f" + {part}" for part in parts[1:])
     return Written(text, frozenset(reads))
 
 
 def _largest_part(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str, set[str], Poly] | None:
     """The name that, times a launch constant, accounts for most of the polynomial: (text, names read, what is left)."""
-    best: tuple[int, str, set[str], Poly] | None = None
+    best: tuple[tuple[int, int], str, set[str], Poly] | None = None
     for name, value in names:
         moving = [term for term in value.terms if any(not s.launch for s in term[0])]
         if not moving:
@@ -58,7 +59,9 @@ def _largest_part(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str,
             if quotient == ZERO or left != ZERO or not quotient.launch:
                 continue
             rest = poly - value * quotient
-            if len(rest.terms) >= len(poly.terms) or (best is not None and len(rest.terms) >= best[0]):
+            # What moves must become less; of a counter that runs down, `K - k`, what is fixed may become more.
+            left_over = (_moving(rest), len(rest.terms))
+            if left_over[0] >= _moving(poly) or (best is not None and left_over >= best[0]):
                 continue
             factor = _fixed(quotient, names)
             if factor is None:
@@ -70,8 +73,13 @@ def _largest_part(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str,
             else:
                 sign, times = ("-", factor[0][1:]) if factor[0].startswith("-") else ("", factor[0])
                 text = f"{sign}{_factor(name)} * {_factor(times)}"
-            best = (len(rest.terms), text, set(_IDENTIFIERS.findall(name)) | factor[1], rest)
+            best = (left_over, text, set(_IDENTIFIERS.findall(name)) | factor[1], rest)
     return best[1:] if best is not None else None
+
+
+def _moving(poly: Poly) -> int:
+    """Terms that are not fixed over the launch."""
+    return sum(any(not s.launch for s in monomial) for monomial, _ in poly.terms)
 
 
 _IDENTIFIERS = re.compile(r"[A-Za-z_]\w*")
