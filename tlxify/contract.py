@@ -32,12 +32,12 @@ class TensorSpec:
     #: Tensors of one group have one dtype in every launch (both operands of a dot).
     dtype_group: str
     dtypes: tuple[str, ...] = FLOAT16_DTYPES
-    #: The axis (from the first) that must be the contiguous one for the tensor cores to read elements of 8 bits.
-    deep: int | None = None
     #: What its elements are drawn from, as expressions: scalars that decide what a program does. Empty: anything.
     values: tuple[str, ...] = ()
     #: Its elements never fall and run from the first of `values` to the last: where each of some groups begins.
     rising: bool = False
+    #: The axis (from the first) that must be the contiguous one for the tensor cores to read elements of 8 bits.
+    deep: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,8 @@ class Contract:
     tiled: tuple[tuple[str, str], ...] = ()
     #: Sizes that the kernel relies on being a multiple of a tile: it does not mask there.
     multiples: tuple[tuple[str, str], ...] = ()
+    #: Sizes of which only multiples of a tile can be converted: the source takes others, too.
+    whole: tuple[tuple[str, str], ...] = ()
     #: Sizes that are strides of what is read, too: of whole 16 bytes, or the TMA cannot read it.
     aligned: tuple[str, ...] = ()
     #: Parameters that follow from others, as every launch in the source computes them: ("NT", "cdiv(T, BT)").

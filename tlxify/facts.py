@@ -57,7 +57,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One dimension of a memory access: `stride × (coordinate + position along the axis)`."""
+    """One dimension of a memory access: `stride × (coordinate + position along the axis)`.
+
+    With a divisor, the sum is divided by it first, rounded down: extent and limit bound it before that.
+    """
 
     stride: Poly
     #: First coordinate of the tile, scalar.
@@ -68,6 +71,10 @@ class Dimension:
     extent: Poly | None
     #: The source wraps coordinates at the extent (`% M`) instead of masking them.
     wrapped: bool = False
+    #: What wraps around reaches results that are kept. Where the extent is a multiple of the tile, whole tiles wrap, to
+    #: the coordinate modulo the extent; a launch must confirm that it is.
+    whole: bool = False
+    divisor: Poly | None = None
     #: Exclusive bound of coordinate + position that the launch does not tell: a length read from memory, the end of a
     #: group. It holds besides `extent`; no descriptor can express it.
     limit: Poly | None = None

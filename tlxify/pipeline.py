@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .analyses import analyze as analyze_kernel
-from .analyses.assuming import readings
+from .analyses.assuming import readings, relaxed
 from .analyses.contracts import infer_contract
 from .contract import Contract
 from .conversion import Conversion
@@ -120,10 +121,16 @@ def _convert_one(
         kernel = written_out(kernel)
         sliced = cut(kernel, [piece.slice for piece in beside])
         source = sliced if kernel.written is None else cut(kernel.written, [sliced])
+
+        def planned(facts: Facts) -> tuple[Plan, Contract]:
+            plan = make_plan(kernel, facts, target, persistent=persistent, profitable=profitable)
+            return plan, infer_contract(kernel, facts)
+
         for facts in readings(kernel):
             try:
-                plan = make_plan(kernel, facts, target, persistent=persistent, profitable=profitable)
-                contract = infer_contract(kernel, facts)
+                planned(facts)
+                facts = relaxed(kernel, facts, lambda fewer: _holds(planned, fewer))
+                plan, contract = planned(facts)
                 piece = blocks.piece(kernel, plan, sliced, source, fingerprint(kernel), width)
                 roles = role_lines(kernel, facts, plan)
                 span = kernel.original.span
@@ -136,6 +143,14 @@ def _convert_one(
     return _refused(kernel.original, refusal.diagnostic.located(kernel.module.source)), None
 
 
+def _holds(proof: Callable[[Facts], object], facts: Facts) -> bool:
+    try:
+        proof(facts)
+    except Decline:
+        return False
+    return True
+
+
 def _closed(kernel: Kernel) -> None:
     """A kernel that a function makes reads nothing that may differ from one run of it to the next.
 
@@ -145,7 +160,7 @@ def _closed(kernel: Kernel) -> None:
         return
     for use in reach(kernel):
         if isinstance(use.meaning, Unresolved):
-            raise Decline("TLX109", use.span, name=kernel.name, value=use.name, why=use.meaning.why)
+            raise Decline("TLX109", use.span, name=kernel.name, why=f"it reads `{use.name}`, and {use.meaning.why}")
 
 
 def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str, file: str) -> KernelOutcome:
@@ -193,7 +208,8 @@ def _chosen(module: Module, names: tuple[str, ...] | None) -> tuple[Kernel, ...]
     found = tuple(sorted((*own, *made), key=lambda kernel: kernel.span.line))
     if not found:
         nested = next(nested_kernels(module), None)
-        raise Decline("TLX109", Span.of(nested), name=nested.name) if nested else Decline("TLX102", None)
+        why = "a class holds it, or it is one of several of that name"
+        raise Decline("TLX109", Span.of(nested), name=nested.name, why=why) if nested else Decline("TLX102", None)
     if names is None:
         return found
     known = {kernel.name: kernel for kernel in found}

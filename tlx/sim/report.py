@@ -26,6 +26,10 @@ class SimulationError(Exception):
         super().__init__(f"{site}: {message}\n  {site.text}" if site is not None else message)
 
 
+class AssumptionError(SimulationError):
+    """What the kernel assumes (`tl.assume`) does not hold: with these arguments it promises nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """What happened in all simulated CTAs."""

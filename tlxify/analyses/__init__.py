@@ -100,9 +100,12 @@ class _Assembly:
                 access = describe_box(box, event.checked, span, self._pointer(address), self.tiles, called)
             else:
                 access = describe(address, event.mask, span, self.is_pointer, self.tiles, called)
+            # Where it lies is known all the same: that matters to whoever makes the memory, not to a ring.
             if isinstance(event, LoadEvent) and not zero_fill(event.other):
-                # Where it lies is known all the same: that matters to whoever makes the memory, not to a ring.
                 self.problems.append((span, self._not_zero(access, event)))
+            if any(dimension.divisor is not None for dimension in access.dimensions):
+                why = "a division of a tile axis"
+                self.problems.append((span, Diagnostic.of("TLX208", span, name=access.pointer, why=why)))
             return access
         except Decline as decline:
             self.problems.append((span, decline.diagnostic))

@@ -9,6 +9,7 @@ dimension. Any such split gives the same addresses.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..diagnostics import Decline
 from ..facts import Access, Dimension
@@ -38,7 +39,7 @@ def describe(
     terms = _terms(address, name, span)
     coordinates: dict[int, Poly] = {}
     for dim, term in terms.items():
-        if term.modulus is None and dim in bounds:
+        if term.plain and dim in bounds:
             coordinates[dim] = told(bounds[dim], term.stride, rest)
             rest -= coordinates[dim] * term.stride
     tile: dict[int, Dimension] = {}
@@ -50,6 +51,9 @@ def describe(
         if term.stride.constant is not None:
             rest, found = batches(rest, tiles)
             batch += found
+        if term.divisor is not None:
+            tile[dim] = _divided(axis, term, bounds.get(dim), name, span)
+            continue
         if term.modulus is not None:
             tile[dim] = _wrapped(axis, term, bounds.get(dim), name, span)
             continue
@@ -111,6 +115,14 @@ def _wrapped(axis: int, term: Term, bounds: Bounds | None, name: str, span: Span
     if not term.modulus.launch:
         return Dimension(term.stride, term.offset, axis, None, wrapped=True, limit=term.modulus)
     return Dimension(term.stride, term.offset, axis, term.modulus, wrapped=True)
+
+
+def _divided(axis: int, term: Term, bounds: Bounds | None, name: str, span: Span) -> Dimension:
+    """A dimension whose positions are divided: several lie at one place."""
+    if term.modulus is not None:
+        return replace(_wrapped(axis, replace(term, divisor=None), bounds, name, span), divisor=term.divisor)
+    plain = Term(term.dim, term.stride)
+    return replace(limited(plain, term.offset, axis, bounds, term.offset, name, span), divisor=term.divisor)
 
 
 def _of_a_bound(more: Poly, left: Poly, coordinate: Poly, bounds: Bounds, term: Term) -> tuple[Poly, Poly]:

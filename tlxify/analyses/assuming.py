@@ -8,7 +8,7 @@ So it is with a stride that the kernel takes to be 1 elsewhere.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..facts import Facts
 from ..model import Kernel
@@ -45,6 +45,16 @@ def _settled(kernel: Kernel, plain: Facts) -> Iterator[Facts]:
         if facts is plain:
             return
         yield facts
+
+
+def relaxed(kernel: Kernel, facts: Facts, suffice: Callable[[Facts], bool]) -> Facts:
+    """Facts with as few of the assumptions as suffice: each is dropped where the others do without it."""
+    for name, _ in facts.assumed:
+        fewer = {other: value for other, value in facts.assumed if other != name}
+        without = analyze(kernel, fewer)
+        if suffice(without):
+            facts = without
+    return facts
 
 
 def is_flag(kernel: Kernel, name: str) -> bool:

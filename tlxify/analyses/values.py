@@ -23,13 +23,22 @@ MISSING = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`stride × position` along an axis; with a modulus, `stride × ((offset + position) % modulus)`."""
+    """`stride × position` along an axis; with a modulus, `stride × ((offset + position) % modulus)`.
+
+    With a divisor, what the stride is multiplied by is divided by that first, rounded down.
+    """
 
     #: Which axis of the value, counted from the last (0): a square tile has one axis twice, told apart by this alone.
     dim: int
     stride: Poly
     offset: Poly = ZERO
     modulus: Poly | None = None
+    divisor: Poly | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Neither wrapped nor divided: the position itself."""
+        return self.modulus is None and self.divisor is None
 
 
 @dataclass(frozen=True, slots=True)

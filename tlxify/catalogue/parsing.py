@@ -131,7 +131,7 @@ RULES = (
         code="TLX109",
         outcome="declined",
         title="kernel defined inside a function",
-        fact="`{name}` is defined inside another function or class[ and reads `{value}` of it: {why}].",
+        fact="`{name}` is defined inside another function or class: {why}.",
         remedy="Move the kernel to module level and pass what it closes over as `tl.constexpr` parameters.",
         why=(
             "Values from the enclosing scope are known only while that scope runs. A kernel inside a function is "

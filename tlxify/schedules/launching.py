@@ -42,7 +42,8 @@ def _stored(facts: Facts) -> tuple[Stored, ...]:
         dimensions = access.dimensions if access is not None else ()
         extents = [write_for_guard(d.extent) if d.extent is not None else None for d in dimensions]
         strides = [text for d in dimensions if (text := write_for_guard(d.stride)) is not None]
-        if access is not None and len(strides) == len(extents):
+        divided = any(d.divisor is not None for d in dimensions)
+        if access is not None and len(strides) == len(extents) and not divided:
             stored[Stored(access.pointer, tuple(extents), tuple(strides))] = None
         elif store.pointer is not None:
             # How far it reaches is not known: as far as the tensor's storage.

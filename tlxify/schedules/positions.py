@@ -27,6 +27,8 @@ def end_inside(facts: Facts, access: Access, load: Load) -> None:
     if access.partial:
         raise Decline("TLX204", load.span, name=access.pointer, why="it asks for more than its bounds")
     for dimension in access.dimensions:
+        if dimension.whole and claims(facts, access) is None:
+            raise Decline("TLX206", load.span, name=access.pointer, why="its extent is not known at the launch")
         if dimension.waived and claims(facts, access) is None:
             test = dimension.waived[0][-1]
             why = f"it bounds nothing where `{test.value}` {'holds' if test.holds else 'does not hold'}"

@@ -120,7 +120,7 @@ def rows_are_independent(facts: Facts, access: Access, load: Load) -> bool:
     """
     wrapped = False
     for dimension in access.dimensions:
-        if not dimension.wrapped or dimension.axis is None or dimension.extent is None:
+        if not dimension.wrapped or dimension.whole or dimension.axis is None or dimension.extent is None:
             continue
         wrapped = True
         axis = facts.axis(dimension.axis)

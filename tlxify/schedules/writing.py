@@ -98,10 +98,10 @@ def _factor(text: str) -> str:
 def _filled(template: str, operands: list[str]) -> str:
     """A function of scalars with its operands written in: as they are between commas, closed beside an operator."""
     call = re.match(r"\w+\(", template)
-    return template.replace("cdiv(", "tl.cdiv(").format(*(operands if call else map(_closed, operands)))
+    return template.replace("cdiv(", "tl.cdiv(").format(*(operands if call else map(closed, operands)))
 
 
-def _closed(text: str) -> str:
+def closed(text: str) -> str:
     """`text` as an operand of any operator: a name, a number, a call or one pair of parentheses."""
     opening = re.match(r"[\w.]*\(", text)
     depth = 0
@@ -175,11 +175,12 @@ def claims(facts: Facts, access: Access) -> tuple[str, ...] | None:
     """What a launch must confirm for a descriptor to mask where the source does not: conditions over parameters.
 
     Where an arm of the source masks nothing, its extent must be a multiple of its tile, and its tiles must lie on
-    multiples: `not EVEN_K or K % BLOCK_K == 0`. None where that cannot be written or does not follow.
+    multiples: `not EVEN_K or K % BLOCK_K == 0`; so too where tiles must wrap as a whole. None where that cannot be
+    written or does not follow.
     """
     found: dict[str, None] = {}
     for dimension in access.dimensions:
-        if not dimension.waived:
+        if not dimension.waived and not dimension.whole:
             continue
         assert dimension.axis is not None
         assert dimension.extent is not None
@@ -188,11 +189,11 @@ def claims(facts: Facts, access: Access) -> tuple[str, ...] | None:
         extent, tile = write_for_guard(dimension.extent), write_for_guard(length)
         if not whole or extent is None or tile is None:
             return None
-        for conditions in dimension.waived:
+        for conditions in ((),) if dimension.whole else dimension.waived:
             tests = [_otherwise(condition) for condition in conditions]
             if None in tests:
                 return None
-            multiple = f"{_closed(extent)} % {_closed(tile)} == 0"
+            multiple = f"{closed(extent)} % {closed(tile)} == 0"
             found[" or ".join([*(test for test in tests if test is not None), multiple])] = None
     return tuple(found)
 
@@ -202,7 +203,7 @@ def _otherwise(condition: Condition) -> str | None:
     value = condition.value
     if not value.constexpr or re.search(r"\btl\.|\.to\(|@", value.text()):
         return None
-    return f"not {_closed(value.text())}" if condition.holds else _closed(value.text())
+    return f"not {closed(value.text())}" if condition.holds else closed(value.text())
 
 
 def _rounds_towards_zero(symbol: Symbol) -> bool:

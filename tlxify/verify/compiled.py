@@ -95,20 +95,20 @@ def judge(facts: CompiledFacts) -> Iterator[tuple[str, str]]:
         yield "shared-memory", f"{facts.shared} bytes of shared memory; a CTA has {SHARED_BYTES}"
 
 
-def variants(contract: Contract, views: frozenset[str]) -> tuple[Variant, ...]:
-    """Every config in its first two dtypes with its usual layout; the first config in all, and with odd sizes."""
+def variants(contract: Contract, views: frozenset[str], first: int = 0) -> tuple[Variant, ...]:
+    """Every config in its first two dtypes with its usual layout; the `first` in all dtypes, layouts and odd sizes."""
     found = []
     dtypes = range(max((len(tensor.dtypes) for tensor in contract.tensors), default=1))
     for index in range(len(contract.configs)):
-        for dtype in dtypes if index == 0 else dtypes[:2]:
+        for dtype in dtypes if index == first else dtypes[:2]:
             layouts = usual_layouts(contract, dtype, padded=False)
             found.append(Variant(replace(full_size_case(contract, index), dtype=dtype, layouts=layouts), usual=True))
-    base = full_size_case(contract, 0)
+    base = full_size_case(contract, first)
     orders: tuple[Layout, ...] = ("rows", "columns")
     for layouts in itertools.product(orders, repeat=len(views)):
         if any(layout != "rows" for layout in layouts):
             found.append(Variant(replace(base, layouts=tuple(zip(sorted(views), layouts, strict=True)))))
-    found.append(Variant(full_size_case(contract, 0, odd=True), odd=True))
+    found.append(Variant(full_size_case(contract, first, odd=True), odd=True))
     return tuple(found)
 
 
@@ -118,8 +118,8 @@ def compile_variants(
     """Compiles a share of the variants (2-6 seconds each) and judges them."""
     loaded, built = load(conversion), Built()
     which, of = share
-    views = _views(loaded)
-    todo = [item for number, item in enumerate(variants(conversion.contract, views)) if number % of == which]
+    chosen = variants(conversion.contract, *_first(loaded))
+    todo = [item for number, item in enumerate(chosen) if number % of == which]
     for number, variant in enumerate(todo, 1):
         progress(f"compiled: {number}/{len(todo)} {variant.label}")
         _build(loaded, variant, built)
@@ -130,7 +130,7 @@ def launch_constants(conversion: Conversion) -> tuple[list[dict[str, Any]], str]
     """The constexprs of each specialized launch (every config, the first in all layouts); why another is not."""
     loaded, refusal = load(conversion), ""
     found: list[dict[str, Any]] = []
-    for variant in variants(conversion.contract, _views(loaded)):
+    for variant in variants(conversion.contract, *_first(loaded)):
         answer = None if variant.odd or variant.case.dtype else dispatched(loaded, variant.case)
         if answer is None:
             continue
@@ -228,17 +228,21 @@ def dispatched(loaded: Loaded, case: Case) -> tuple[Any, Mapping[str, Any]] | No
     return loaded.bound.resolve(grid=grid, config=chosen, **arguments), tensors
 
 
-def _views(loaded: Loaded) -> frozenset[str]:
-    """The tensors that the first config reads through descriptors."""
-    found = dispatched(loaded, full_size_case(loaded.conversion.contract, 0))
-    return frozenset() if found is None else viewed(found[1], found[0])
+def _first(loaded: Loaded) -> tuple[frozenset[str], int]:
+    """The tensors read through descriptors under the first config that a launch can specialize, and that config."""
+    contract = loaded.conversion.contract
+    for index in range(len(contract.configs)):
+        found = dispatched(loaded, full_size_case(contract, index))
+        if found is not None and found[0].path == "specialized":
+            return viewed(found[1], found[0]), index
+    return frozenset(), 0
 
 
 def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, Any], tuple[int, ...]] | None:
     """Tensors whose memory is never touched, the other arguments, and the grid."""
     import tlx.sim
 
-    known: dict[str, object] = {**dict(case.values), **case.constants(contract)}
+    known: dict[str, object] = {**dict.fromkeys(contract.absent), **dict(case.values), **case.constants(contract)}
     grid = settle_grid(contract, known)
     strides_by_name = {scalar.name for scalar in contract.scalars if scalar.kind == "stride"}
     tensors: dict[str, Any] = {}

@@ -173,7 +173,7 @@ def _whole(contract: Contract, constants: dict[str, object], values: dict[str, o
 
     Sizes that are strides are rounded up as well: other launches are valid, and the original's.
     """
-    for size, tile in contract.multiples:
+    for size, tile in (*contract.multiples, *contract.whole):
         length, extent = values[size], _extent(constants, tile)
         if isinstance(length, int):
             values[size] = cdiv(length, extent) * extent
@@ -304,6 +304,9 @@ def _fallbacks(contract: Contract) -> Iterator[Case]:
             yield lying(tensor, "odd")
     if any(tensor.reads and not tensor.writes for tensor in contract.tensors):
         yield from (lying(tensor, "overlap") for tensor in contract.tensors if tensor.writes)
+    for size, tile in contract.whole:
+        ragged = {**dict(base.values), size: 2 * _extent(base.constants(contract), tile) - 3}
+        yield replace(base, name=f"{size} is no multiple of {tile}", values=tuple(ragged.items()), path="original")
     sizes = [size for size, _ in itertools.chain(contract.tiled, [contract.contracted] if contract.contracted else [])]
     for size in sizes:
         # Where the source does not mask an axis, the guard does not know its extent: no trip is then as right as the

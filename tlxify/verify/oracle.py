@@ -15,6 +15,10 @@ class SourceFails(Exception):
     """The source kernel itself is at fault on these inputs. Carries what it did, in words."""
 
 
+class NoLaunch(Exception):
+    """The source kernel assumes that it is never launched so (`tl.assume`)."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
     """The outputs to compare with, by tensor."""
@@ -29,6 +33,7 @@ def reference(kernel: Any, contract: Contract, case: Case) -> Reference:
 
     Raises:
         SourceFails: it accesses memory that is not its own, or is not valid Triton.
+        NoLaunch: the case contradicts what it assumes.
     """
     plain = make_arguments(contract, case, 0)
     _run(kernel, plain)
@@ -64,6 +69,8 @@ def _run(kernel: Any, arguments: Arguments, *, lift: bool = False) -> tuple[Any,
     tensors = {name: tlx.sim.tensor(memory.array) for name, memory in arguments.tensors.items()}
     try:
         report = tlx.sim.run(kernel, arguments.grid, (), launch_arguments(arguments, tensors), lift=lift)
+    except tlx.sim.AssumptionError as error:
+        raise NoLaunch(str(error)) from error
     except tlx.sim.SimulationError as error:
         raise SourceFails(str(error)) from error
     if report.findings:

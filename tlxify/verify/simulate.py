@@ -17,7 +17,7 @@ from .compare import Comparison, compare
 from .dispatch import misdirected, resolve, viewed
 from .inputs import draw_cases, edge_cases
 from .loading import Loaded, load
-from .oracle import Reference, SourceFails, reference
+from .oracle import NoLaunch, Reference, SourceFails, reference
 
 #: Findings after which a run is given up: more of the same help nobody.
 ENOUGH = 4
@@ -47,6 +47,11 @@ class Tally:
         self.failed += 1
         key = (evidence.code, evidence.line, evidence.text if evidence.code == "dispatch" else "")
         self.findings.setdefault(key, evidence)
+
+    def took(self, case: Case) -> None:
+        """Counts a case that the specialized kernel takes."""
+        self.specialized += 1
+        self.configs.add(case.config)
 
     def compared_with(self, comparison: Comparison) -> None:
         """Counts one comparison."""
@@ -88,18 +93,20 @@ class Simulation:
         if dispatch.path != "specialized":
             self.tally.original += 1  # the source itself would run: there is nothing to compare
             return
-        self.tally.specialized += 1
-        self.tally.configs.add(case.config)
         if dispatch.grid == ():
+            self.tally.took(case)
             return
         target = case
         if case.zeroed is not None:
             target = replace(case, values=tuple({**dict(case.values), case.zeroed: 0}.items()))
         try:
             expected = reference(self.loaded.source, self.contract, target)
+        except NoLaunch:
+            return
         except SourceFails as failure:
             self.tally.source_fails = self.tally.source_fails or f"{failure} with {case}"
             return
+        self.tally.took(case)
         self.tally.unlifted |= expected.exact is None
         for number, schedule in enumerate(case.schedules):
             if not self._run(case, schedule, number + 2, expected):

@@ -74,6 +74,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
             pair for pair in (rows, columns, None if counted else depth) if pair and (pair != depth or not counted)
         ),
         multiples=tuple(pair for pair in dict.fromkeys(extents.multiples) if pair[0] not in tiles),
+        whole=tuple(dict.fromkeys(_whole(facts))),
         aligned=tuple(sorted(sizes & words(_read_strides(facts)))),
         computed=tuple(computed.items()),
         tuned=tuned(kernel),
@@ -86,6 +87,16 @@ def _lengths(kernel: Kernel) -> set[str]:
     calls = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Call)]
     ends = [c.args[1] for c in calls if ast.unparse(c.func).endswith("arange") and len(c.args) == 2]
     return {end.id for end in ends if isinstance(end, ast.Name)}
+
+
+def _whole(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Extents at which operands' tiles wrap as a whole, with the tiles."""
+    fed = {side.load for dot in facts.dots for side in (dot.a, dot.b)}
+    for load in facts.loads:
+        access = facts.access(load.span) if load.id in fed else None
+        for d in access.dimensions if access is not None else ():
+            if d.whole and d.axis is not None and d.extent is not None and d.extent.text().isidentifier():
+                yield d.extent.text(), facts.axis(d.axis).length.text()
 
 
 def _read_strides(facts: Facts) -> Iterator[str]:

@@ -37,6 +37,8 @@ def constexpr(
                 flag |= _tests(test, name)
             case ast.keyword(arg="allow_tf32", value=ast.Name(id=used)) if used == name:
                 flag = True
+            case ast.keyword(arg="cache_modifier" | "eviction_policy", value=ast.Name(id=used)) if used == name:
+                options[""] = None
     if any(isinstance(value, str) for value in options):
         return ConstexprSpec(name, "option", ("", *(v for v in options if v != "")))
     if flag or param.default in ("True", "False"):

@@ -61,6 +61,7 @@ class Tensors:
         groups = self._groups()
         for pointer, views in self.views.items():
             view = merged(views, self.chosen, written=pointer in self.writes)
+            dtypes, deep = self._elements(pointer, view)
             found[pointer] = TensorSpec(
                 pointer,
                 view.shape,
@@ -68,7 +69,8 @@ class Tensors:
                 pointer in self.reads,
                 pointer in self.writes,
                 groups.get(pointer, pointer),
-                *self._elements(pointer, view),
+                dtypes,
+                deep=deep,
             )
         return list(found.values()), list(self.free | self.scalars.free)
 
@@ -118,7 +120,7 @@ class Tensors:
                 moving = "stride" if extent is not None else "extent"
                 text = d.stride.text() if extent is not None else d.coordinate.text()
                 raise self._unknown(span, access.pointer, f"it has no known {moving} along `{text}`")
-            shape.append(extent)
+            shape.append(extent if d.divisor is None else _quotients(extent, d.divisor))
             strides.append(d.stride.text())
         self._add(access, View(tuple(shape), tuple(strides)))
         for position, d in enumerate(dimensions):
@@ -157,3 +159,8 @@ class Tensors:
             return None
         last = self.scalars.upper(dimension.coordinate + length - Poly.of(1))
         return one_more(last) if last is not None else None
+
+
+def _quotients(extent: str, divisor: Poly) -> str:
+    """How many different quotients positions below an extent have."""
+    return f"cdiv({extent}, {divisor.text()})"
