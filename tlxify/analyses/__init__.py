@@ -35,14 +35,18 @@ def analyze(kernel: Kernel, assumed: Mapping[str, object] | None = None) -> Fact
     """
     interpreter = Interpreter(kernel.module)
     interpreter.run(kernel, assumed or {})
-    return replace(_Assembly(kernel, interpreter).facts(), assumed=tuple(sorted((assumed or {}).items())))
+    return _Assembly(kernel, interpreter, assumed or {}).facts()
 
 
 class _Assembly:
     """Turns what the interpreter recorded into facts."""
 
-    def __init__(self, kernel: Kernel, interpreter: Interpreter) -> None:
+    def __init__(self, kernel: Kernel, interpreter: Interpreter, assumed: Mapping[str, object]) -> None:
         self.kernel = kernel
+        self.assumed = assumed
+        # Without an assumption every arm belongs to the kernel, also one that no launch takes.
+        settled = interpreter.events.settled.items() if assumed else ()
+        self.settled = {span: arm for span, arm in settled if arm is not None}
         self.events = interpreter.events
         self.axes = interpreter.axes
         self.problems: list[tuple[Span, Diagnostic]] = []
@@ -76,7 +80,7 @@ class _Assembly:
             program_ids=tuple(self.events.program_ids),
             num_programs=tuple(self.events.num_programs),
             returns=tuple(place.span for place in self.events.returns),
-            statements=statement_facts(self.kernel.body),
+            statements=statement_facts(self.kernel.body, self.settled),
             conditions=tuple(
                 (n.span, ast.unparse(n.node.test)) for n in walk(self.kernel.body) if isinstance(n, Branch)
             ),
@@ -86,6 +90,7 @@ class _Assembly:
             problems=tuple(self.problems),
             casts=tuple(sorted(self.events.casts)),
             blocks=tuple(block for event in touched if (block := self._block(event)) is not None),
+            assumed=tuple(sorted(self.assumed.items())),
             undecided=tuple(self.events.undecided),
             units=tuple(dict.fromkeys(name for event in loads for name in unit_strides(event.address))),
         )

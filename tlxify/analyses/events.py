@@ -106,6 +106,14 @@ class Events:
     #: Constexpr parameters that decide between values of which no common form is known.
     undecided: dict[str, None] = field(default_factory=dict)
 
+    #: Branches whose condition is known, with the arm that is taken (the first: True); None where it is not always.
+    settled: dict[Span, bool | None] = field(default_factory=dict)
+
+    def asked(self, branch: Span, arm: bool | None) -> None:
+        """Notes which arm of a branch is taken, if that is known."""
+        if self.settled.setdefault(branch, arm) is not arm:
+            self.settled[branch] = None
+
     def used(self, value: Value, span: Span) -> Value:
         """`value`, with a note that something other than a dot looks at it there."""
         if value.origin.kind == "load" and value.origin.load is not None:

@@ -190,11 +190,15 @@ class Interpreter:
     def _if(self, statement: ast.If) -> None:
         question, holds = _without_not(statement.test)
         test = self.expression(question)
+        span = Span.of(statement)
         if test.literal is not MISSING and isinstance(test.literal, bool | int | str | None):
-            self.block(statement.body if bool(test.literal) == holds else statement.orelse)
+            first = bool(test.literal) == holds
+            self.events.asked(span, first)
+            self.block(statement.body if first else statement.orelse)
             return
+        self.events.asked(span, None)
         constexpr = test.poly is not None and test.poly.constexpr
-        before, span = self.scope, Span.of(statement)
+        before = self.scope
         if not self.helpers and not test.scalar:
             self.events.block_tests.add(span)
         if constexpr:
@@ -203,7 +207,7 @@ class Interpreter:
             self.branches = (*self.branches, span)
         self.scope = dict(before)
         self.block(statement.body)
-        first, self.scope = self.scope, dict(before)
+        taken, self.scope = self.scope, dict(before)
         self.block(statement.orelse)
         second = self.scope
         choice = None
@@ -213,10 +217,10 @@ class Interpreter:
         else:
             self.branches = self.branches[:-1]
         self.scope = {
-            name: self.join(first[name], second[name], f"{name}@{self.site(span)}", choice, name)
-            if name in first and name in second
-            else (first | second)[name]
-            for name in [*first, *(n for n in second if n not in first)]
+            name: self.join(taken[name], second[name], f"{name}@{self.site(span)}", choice, name)
+            if name in taken and name in second
+            else (taken | second)[name]
+            for name in [*taken, *(n for n in second if n not in taken)]
         }
 
     def choice(self, scope: Scope, test: Value, span: Span, *, holds: bool = True) -> Choice | None:

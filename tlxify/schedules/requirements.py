@@ -72,7 +72,9 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
     Where a dot in a loop waits for a tile that its own warps load or convert, the source, whose loads the compiler
     pipelines, is as fast or faster. Raises Decline TLX2xx, TLX104, TLX302, TLX304, TLX305, TLX309, TLX310.
     """
-    looped = [dot for dot in facts.dots if dot.loops]
+    # A dot around which others loop deeper finishes what they have done.
+    deeper = {loop for dot in facts.dots for loop in dot.loops[:-1]}
+    looped = [dot for dot in facts.dots if dot.loops and dot.loops[-1] not in deeper]
     if not looped:
         raise Decline("TLX302", facts.dots[0].span)
     for dot in looped:
