@@ -7,7 +7,7 @@ from ...diagnostics import Decline
 from ...facts import Access, Dimension, Facts
 from ...poly import ONE, Poly
 from ...source import Span
-from ..grids import outermost
+from ..grids import chunks, outermost
 from ..scalars import Scalars, one_more
 from ..texts import words
 from .extents import Extents
@@ -143,6 +143,8 @@ class Tensors:
             if index.free is not None:
                 self.free[index.free] = None
             return index.extent
+        if (covered := chunks(self.facts, self.extents.of).get(dimension.coordinate)) is not None:
+            return covered  # there are as many as an axis has chunks
         if (size := outermost(dimension.coordinate)) is not None:
             self.free[size] = None
             return size
