@@ -115,6 +115,8 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     for spec_ in contract.constexprs:
         if spec_.kind == "dtype" and spec_.dtype_of is not None and spec_.name not in known:
             scalars[spec_.name] = tensors[spec_.dtype_of].dtype
+        if spec_.says is not None and spec_.dtype_of is not None:
+            scalars[spec_.name] = tensors[spec_.dtype_of].dtype == spec_.says
     parameters = set(contract.parameters)
     scalars = {name: value for name, value in scalars.items() if name in parameters and name not in constants}
     constants = {name: value for name, value in constants.items() if name in parameters}

@@ -260,6 +260,8 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
         for constexpr in contract.constexprs:
             if constexpr.kind == "dtype" and constexpr.dtype_of == spec.name:
                 known[constexpr.name] = str(tensors[spec.name].dtype)
+            if constexpr.says is not None and constexpr.dtype_of == spec.name:
+                known[constexpr.name] = str(tensors[spec.name].dtype) == constexpr.says
     given = {name: as_constexpr(known[name]) for name in contract.parameters if name in known}
     return tensors, given, grid
 

@@ -278,7 +278,9 @@ def _options(contract: Contract) -> Iterator[Case]:
     constants = base.constants(contract)
     pairs = (*contract.tiled, *((contract.contracted,) if contract.contracted is not None else ()))
     whole = _with(base, contract, **{size: 2 * _extent(constants, tile) for size, tile in pairs})
-    specs: list[tuple[str, tuple[object, ...]]] = [(spec.name, spec.choices) for spec in contract.constexprs]
+    specs: list[tuple[str, tuple[object, ...]]] = [
+        (spec.name, spec.choices) for spec in contract.constexprs if spec.says is None
+    ]
     specs += [(scalar.name, scalar.choices) for scalar in contract.scalars if scalar.kind != "stride"]
     for name, choices in specs:
         if name in constants:

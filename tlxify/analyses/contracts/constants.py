@@ -10,6 +10,7 @@ from ...facts import Facts
 from ...model import Kernel, Param
 from ...parse.launches import CallSite
 from ...poly import Poly, Symbol
+from .deciding import deciding_values, dtype_flags
 
 #: For numbers of unknown meaning: mostly how many tiles are grouped for the L2.
 DEFAULT_INT = 4
@@ -41,9 +42,13 @@ def constexpr(
                 options[""] = None
     if any(isinstance(value, str) for value in options):
         return ConstexprSpec(name, "option", ("", *(v for v in options if v != "")))
+    if (told := dtype_flags(kernel, facts).get(name)) is not None:
+        return ConstexprSpec(name, "flag", (False, True), dtype_of=told[0], says=told[1])
     if flag or param.default in ("True", "False"):
         return ConstexprSpec(name, "flag", (False, True))
     literal = next((v for site in sites for k, v in site.literals if k == name), None)
+    if literal is None and not options and (deciding := deciding_values(kernel, name)):
+        return ConstexprSpec(name, "int", deciding)
     if options and literal is None:
         return ConstexprSpec(name, "int", tuple(v for v in options if isinstance(v, int)) or (DEFAULT_INT,))
     return ConstexprSpec(name, "int", (literal if literal is not None else DEFAULT_INT,))
