@@ -105,7 +105,9 @@ class Scalars:
             )
             return f"{count} - 1" if rest == Poly() else f"{_closed(largest)} // {_closed(right.text())}"
         if symbol.template.partition("(")[0] in ("min", "tl.minimum"):
-            return next((text for operand in symbol.operands if (text := self.upper(operand)) is not None), None)
+            known = [text for operand in symbol.operands if (text := self.upper(operand)) is not None]
+            # One that a parameter holds says most: the others are where tiles end.
+            return next((text for text in known if text.isidentifier()), known[0] if known else None)
         load = next((load for load in self.facts.loads if load.symbol == symbol), None)
         return f"{self._count(load)} - 1" if load is not None and load.pointer is not None else None
 

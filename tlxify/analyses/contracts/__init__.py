@@ -16,6 +16,7 @@ from .constants import constexpr, number
 from .extents import Extents
 from .launching import configs, tuned, with_idle_programs
 from .launching import grid as grid_of
+from .pitches import pitches
 from .relations import relations
 from .roles import loaded, roles, walked
 from .tensors import Tensors
@@ -53,10 +54,14 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     depth = walked(facts, extents, loop) or depth
     counted = loop is None or loop.stop is None or not loaded(facts, loop.stop)
     driven = {pair[0] for pair in (rows, columns, depth) if pair is not None}
-    computed = {n: e for n, e in relations(facts, extents, tiles).items() if n not in driven | strides}
-    for name, expression in (pair for site in sites for pair in site.computed):
+    given = tuple(pair for site in sites for pair in site.computed)
+    computed = {n: e for n, e in relations(facts, extents, tiles, given).items() if n not in driven | strides}
+    for name, expression in given:
         if name not in driven | strides | absent and not words([expression]) & computed.keys():
             computed.setdefault(name, expression)
+    told = pitches((v for views in tensors.views.values() for v in views), free, tensors.chosen)
+    computed |= {size: expression for size, expression in told.items() if depth is None or size != depth[0]}
+    free += sorted(words(computed.values()) - names - set(free))
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
     return Contract(
@@ -71,7 +76,9 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         free_sizes=tuple(dict.fromkeys(free)),
         contracted=depth if counted else None,
         tiled=tuple(
-            pair for pair in (rows, columns, None if counted else depth) if pair and (pair != depth or not counted)
+            pair
+            for pair in (rows, columns, None if counted else depth)
+            if pair and (pair != depth or not counted) and pair[0] not in told
         ),
         multiples=tuple(pair for pair in dict.fromkeys(extents.multiples) if pair[0] not in tiles),
         aligned=tuple(sorted(sizes & words(_read_strides(facts)))),
