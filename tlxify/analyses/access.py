@@ -60,8 +60,8 @@ def describe(
         tile[dim] = limited(term, coordinate, axis, bounds.get(dim), coordinates.get(dim, ZERO), name, span)
     rest, found = batches(rest, frozenset())
     batch += found
-    if rest != ZERO and len(tile) == 1 and not rest.launch:
-        batch.append(Dimension(ONE, rest, None, None))  # one element of every row
+    if rest != ZERO and (not tile or (len(tile) == 1 and not rest.launch)):
+        batch.append(Dimension(ONE, rest, None, None))  # one element of every row, or of all
         rest = ZERO
     if rest != ZERO:
         raise Decline("TLX201", span, name=name, why=f"`{rest}` elements are added that belong to no axis")

@@ -119,6 +119,8 @@ class Arithmetic:
                 index = difference.poly - (ONE if isinstance(op, ast.LtE) else ZERO)
                 if term.stride == ONE and term.modulus is None:
                     return Value(axes=axes, bounds=(Bound(term.dim, index),), loads=loads)
+        if all(axis is None for axis in axes) and left.affine and right.affine:
+            return Value(axes=axes, bounds=(), partial=True, loads=loads)  # one position: a condition, and no bound
         return Value(axes=axes, loads=loads, why=("TLX204", "a comparison that is not an upper bound on a tile axis"))
 
     def negate(self, operand: Value) -> Value:

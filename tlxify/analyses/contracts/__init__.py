@@ -17,8 +17,8 @@ from .extents import Extents
 from .launching import configs, tuned, with_idle_programs
 from .launching import grid as grid_of
 from .pitches import pitches
-from .relations import relations
-from .roles import loaded, roles, walked
+from .relations import relations, solved
+from .roles import covered, loaded, roles, walked
 from .tensors import Tensors
 
 
@@ -51,13 +51,19 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     grid = grid_of(facts, extents, sites, (rows, columns), free, names)
     around = next((dot.loops[-1] for dot in facts.dots if dot.loops), None)
     loop = next((loop for loop in facts.loops if loop.span == around), None)
+    whole = covered(facts, extents)
     depth = walked(facts, extents, loop) or depth
+    rows, columns, depth = (pair if pair and pair[0] not in whole else None for pair in (rows, columns, depth))
     counted = loop is None or loop.stop is None or not loaded(facts, loop.stop)
     driven = {pair[0] for pair in (rows, columns, depth) if pair is not None}
-    given = tuple(pair for site in sites for pair in site.computed)
-    computed = {n: e for n, e in relations(facts, extents, tiles, given).items() if n not in driven | strides}
+    given = tuple(solved((pair for site in sites for pair in site.computed), tiles, driven))
+    fixed = driven | strides | absent
+    computed = {n: e for n, e in whole.items() if n in sizes - tiles}
+    for name, expression in relations(facts, extents, tiles, given).items():
+        if name not in fixed:
+            computed.setdefault(name, expression)
     for name, expression in given:
-        if name not in driven | strides | absent and not words([expression]) & computed.keys():
+        if name not in fixed and not words([expression]) & computed.keys():
             computed.setdefault(name, expression)
     told = pitches((v for views in tensors.views.values() for v in views), free, tensors.chosen)
     computed |= {size: expression for size, expression in told.items() if depth is None or size != depth[0]}

@@ -30,6 +30,22 @@ def relations(facts: Facts, extents: Extents, tiles: set[str], given: Iterable[t
     return found
 
 
+def solved(given: Iterable[tuple[str, str]], tiles: set[str], driven: set[str]) -> Iterator[tuple[str, str]]:
+    """What the launching function computes, with quotients that are tiles solved for another name of theirs.
+
+    Of `G = HQ // H`, where `G` is the length of a tile, follows how many `HQ` there are: tiles are chosen first. If the
+    tiles say how many `HQ` there are (they are `driven`), it says how many `H` there are.
+    """
+    for name, text in given:
+        whole, part = _quotient(text)
+        if name not in tiles or whole is None or part is None:
+            yield name, text
+        elif whole in driven:
+            yield part, f"{whole} // {name}"
+        else:
+            yield whole, f"{name} * {part}"
+
+
 def _name(poly: Poly) -> str | None:
     """The parameter that a polynomial is."""
     symbol = next(iter(poly.symbols)) if len(poly.symbols) == 1 else None

@@ -76,7 +76,7 @@ class Tensors:
         views = [view for views in self.views.values() for view in views]
         strides = {s for v in views for s in v.strides}
         whole = {s for s in strides if s.isidentifier()}
-        factors = {name for s in strides if len(names := words([s])) > 1 for name in names}
+        factors = {name for s in strides if len(names := words([s]) - self.tiles) > 1 for name in names}
         return frozenset(whole - words(e for v in views for e in v.shape) - factors - self.tiles)
 
     def _groups(self) -> dict[str, str]:
