@@ -108,6 +108,10 @@ class Scalars:
             known = [text for operand in symbol.operands if (text := self.upper(operand)) is not None]
             # One that a parameter holds says most: the others are where tiles end.
             return next((text for text in known if text.isidentifier()), known[0] if known else None)
+        if symbol.options:
+            either = [self.upper(option) for option in symbol.options]
+            known = [text for text in dict.fromkeys(either) if text is not None]
+            return None if None in either else known[0] if len(known) == 1 else f"max({', '.join(known)})"
         load = next((load for load in self.facts.loads if load.symbol == symbol), None)
         return f"{self._count(load)} - 1" if load is not None and load.pointer is not None else None
 
