@@ -12,7 +12,7 @@ from ..poly import EITHER, Poly, Symbol
 
 
 def either(which: str, *options: Poly) -> Symbol:
-    """The symbol for one of some scalars; `which` tells it from all others. Fewer than two options: nothing is known."""
+    """The symbol for one of some scalars, told from others by `which`. Of fewer than two options nothing is known."""
     return Symbol(f"{EITHER}{which}", operands=options if len(options) > 1 else ())
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..diagnostics import Decline
-from ..model import Helper, Meaning, Module, Names, Unresolved
+from ..model import Forms, Helper, Meaning, Module, Names, Unresolved
 from ..source import SourceFile, Span
 from .bindings import Binding, Importable, bindings
 from .names import JIT, canonical, collect_names
@@ -21,11 +21,14 @@ SEVERAL = "it is defined in several ways"
 CHOSEN = "which function of Triton it is, the program chooses when it runs"
 
 
-def parse_module(source: SourceFile) -> Module:
-    """The module behind a text, with what its jit functions import. Raises Decline TLX101 if it does not parse."""
+def parse_module(source: SourceFile, taken: Mapping[tuple[str, str], int] | None = None) -> Module:
+    """The module behind a text, with what its jit functions import. Raises Decline TLX101 if it does not parse.
+
+    `taken` says which form of a name to take that has several (`forms`), by file and name; else it is the first one.
+    """
     from .imports import SourceTree
 
-    return SourceTree(source.path).user_module(source)
+    return SourceTree(source.path, taken or {}).user_module(source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Parsed:
     bound: Mapping[str, list[Binding]]
     aliases: dict[str, str]
     imported: dict[str, Meaning]
+    forms: dict[str, Forms]
 
 
 def parse_alone(source: SourceFile, importable: Importable) -> Parsed:
@@ -57,7 +61,8 @@ def parse_alone(source: SourceFile, importable: Importable) -> Parsed:
     spans: dict[str, Span] = {}
     helpers: dict[str, Helper] = {}
     imported: dict[str, Meaning] = {}
-    module = Module(source, names, helpers, constants, spans, tree, imported)
+    forms: dict[str, Forms] = {}
+    module = Module(source, names, helpers, constants, spans, tree, imported, forms)
     for name in [name for name, found in bound.items() if found[0].chosen and name in aliases]:
         del aliases[name]
         imported[name] = Unresolved(CHOSEN)
@@ -70,7 +75,7 @@ def parse_alone(source: SourceFile, importable: Importable) -> Parsed:
         elif (literal := _only_literal(found, names)) is not None:
             constants[name] = literal
             spans[name] = Span.of(found[0].statement)
-    return Parsed(module, bound, aliases, imported)
+    return Parsed(module, bound, aliases, imported, forms)
 
 
 def is_jit(function: ast.FunctionDef, names: Names) -> bool:

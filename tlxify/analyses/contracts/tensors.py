@@ -131,7 +131,8 @@ class Tensors:
                 self.free[index.free] = None
             return index.extent
         if (counted := quotients(self.facts, self.extents.of, dimension.coordinate)) is not None:
-            self.free |= dict.fromkeys(counted[1:] if counted[1] is not None else ())
+            if counted[1] is not None:
+                self.free[counted[1]] = None
             return counted[0]
         last = self.scalars.upper(dimension.coordinate)
         return one_more(last) if last is not None else None
