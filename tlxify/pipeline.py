@@ -19,6 +19,7 @@ from .inline import written_out
 from .layout import line_length
 from .model import Constant, Helper, Kernel, Module, Unresolved, walk
 from .outcome import FileConversion, KernelOutcome, VerdictWord
+from .parse.forms import other_forms
 from .parse.kernels import enclosed_kernels, find_kernels, nested_kernels
 from .parse.module import parse_module
 from .plan import Plan
@@ -107,6 +108,24 @@ def convert(
 
 
 def _convert_one(
+    kernel: Kernel,
+    beside: list[blocks.Piece],
+    target: Target,
+    width: int,
+    *,
+    persistent: bool,
+    profitable: bool,
+) -> tuple[KernelOutcome, blocks.Piece | None]:
+    """The kernel converted in the first form that can be; else why its first form cannot be."""
+    outcome, piece = _convert_form(kernel, beside, target, width, persistent=persistent, profitable=profitable)
+    for form in other_forms(kernel) if outcome.verdict_word == "declined" else ():
+        other, found = _convert_form(form, beside, target, width, persistent=persistent, profitable=profitable)
+        if found is not None:
+            return other, found
+    return outcome, piece
+
+
+def _convert_form(
     kernel: Kernel,
     beside: list[blocks.Piece],
     target: Target,

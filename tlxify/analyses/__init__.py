@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from ..diagnostics import Decline, Diagnostic
@@ -13,6 +13,7 @@ from ..poly import Poly, Symbol
 from ..source import Span
 from .access import describe, zero_fill
 from .accumulate import Use, use_of
+from .alternatives import rebased
 from .bounds import settle
 from .boxes import describe_box
 from .conditions import comparisons
@@ -99,7 +100,7 @@ class _Assembly:
         span = event.place.span
         try:
             called = (event.target if isinstance(event, LoadEvent) else None) or "the tile"
-            address = replace(event.address, axes=self._roots(event.address.axes))
+            address = replace(self._based(event.address), axes=self._roots(event.address.axes))
             if event.box is not None:
                 box = replace(event.box, axes=address.axes)
                 access = describe_box(box, event.checked, span, self._pointer(address), self.tiles, called)
@@ -247,28 +248,29 @@ class _Assembly:
         return tuple(None if axis is None else self.axes.find(axis) for axis in axes)
 
     def _offset(self, event: LoadEvent) -> Poly | None:
-        pointer, poly = self._pointer(event.address), event.address.poly
+        pointer, poly = self._pointer(event.address), self._based(event.address).poly
         if event.address.axes or pointer is None or poly is None:
             return None
         return poly - Poly.of(next(symbol for symbol in poly.symbols if symbol.name == pointer))
 
+    def _based(self, address: Value) -> Value:
+        return address if address.poly is None else replace(address, poly=rebased(address.poly, self.is_pointer))
+
     def _pointer(self, address: Value) -> str | None:
-        if address.poly is None:
+        poly = self._based(address).poly
+        if poly is None:
             return None
-        names = [m[0].name for m, c in address.poly.terms if c == 1 and len(m) == 1 and self.is_pointer(m[0])]
+        names = [m[0].name for m, c in poly.terms if c == 1 and len(m) == 1 and self.is_pointer(m[0])]
         return names[0] if len(names) == 1 else None
 
 
 def _pointer_test(kernel: Kernel, addresses: list[Value]) -> Callable[[Symbol], bool]:
     """Which parameters are pointers: the only base of some address, asked for their element type, or named so."""
     pointers: set[str] = set()
-    for address in addresses:
-        if address.poly is not None:
-            bases = [
-                m[0] for m, c in address.poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr
-            ]
-            if len(bases) == 1:
-                pointers.add(bases[0].name)
+    for poly in (poly for address in addresses if address.poly is not None for poly in _either(address.poly)):
+        bases = [m[0] for m, c in poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
+        if len(bases) == 1:
+            pointers.add(bases[0].name)
     for node in ast.walk(kernel.node):
         if (
             isinstance(node, ast.Attribute)
@@ -279,3 +281,12 @@ def _pointer_test(kernel: Kernel, addresses: list[Value]) -> Callable[[Symbol], 
             pointers.add(node.value.id)
     pointers.update(p.name for p in kernel.params if "ptr" in p.name.lower() and not p.constexpr)
     return lambda symbol: symbol.launch and symbol.name in pointers
+
+
+def _either(address: Poly) -> Iterator[Poly]:
+    """An address, or where it is one of several, each of them."""
+    options = [option for symbol in address.symbols for option in symbol.options]
+    if not options or address.terms != ((address.terms[0][0], 1),):
+        yield address
+    else:
+        yield from (found for option in options for found in _either(option))

@@ -64,8 +64,8 @@ def describe(
         tile[dim] = limited(term, coordinate, axis, bounds.get(dim), coordinates.get(dim, ZERO), name, span)
     rest, found = batches(rest, frozenset())
     batch += found
-    if rest != ZERO and len(tile) == 1 and not rest.launch:
-        batch.append(Dimension(ONE, rest, None, None))  # one element of every row
+    if rest != ZERO and (not tile or (len(tile) == 1 and not rest.launch)):
+        batch.append(Dimension(ONE, rest, None, None))  # one element of every row, or of all
         rest = ZERO
     if rest != ZERO:
         raise Decline("TLX201", span, name=name, why=f"`{rest}` elements are added that belong to no axis")
@@ -129,11 +129,14 @@ def _of_a_bound(more: Poly, left: Poly, coordinate: Poly, bounds: Bounds, term: 
     """What of the scalar part belongs to a bounded dimension beyond what its bound speaks of, and what does not.
 
     What is fixed shifts the extent with the coordinate. What moves would make a fixed extent move: it is a batch
-    dimension's, unless the extent moves anyway or there is no stride but one to give it.
+    dimension's, unless the extent moves anyway. Where the stride is one, only what has another stride can be given
+    away: `head * BT` moves along a batch of `BT` elements each, though `BT` is the length of a tile as well.
     """
-    if term.stride == ONE or not all((coordinate - bound.index).launch for bound in bounds):
+    if not all((coordinate - bound.index).launch for bound in bounds):
         return more, left
     moving = Poly.build((m, c) for m, c in more.terms if not all(s.launch for s in m))
+    if term.stride == ONE:
+        moving = Poly.build((m, c) for m, c in moving.terms if any(s.launch for s in m))
     return more - moving, left + moving * term.stride
 
 

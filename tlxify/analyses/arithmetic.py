@@ -127,6 +127,8 @@ class Arithmetic:
                     return Value(axes=axes, bounds=(), loads=loads)  # what is wrapped at an end lies below it
                 if term.stride == ONE and term.plain:
                     return Value(axes=axes, bounds=(Bound(term.dim, index),), loads=loads)
+        if all(axis is None for axis in axes) and left.affine and right.affine:
+            return Value(axes=axes, bounds=(), partial=True, loads=loads)  # one position: a condition, and no bound
         return Value(axes=axes, loads=loads, why=("TLX204", "a comparison that is not an upper bound on a tile axis"))
 
     def negate(self, operand: Value) -> Value:

@@ -14,6 +14,7 @@ from ..diagnostics import Decline
 from ..model import Helper, Kernel, Module
 from ..poly import Poly, Symbol
 from ..source import Span
+from .alternatives import either
 from .arithmetic import Arithmetic
 from .arms import Choice, join_loads, join_masks
 from .axes import AxisTable
@@ -251,12 +252,13 @@ class Interpreter:
                     for i, (a, b) in enumerate(zip(first.items, second.items, strict=True))
                 )
             )
+        one = Poly.of(either(which, *(p for p in (first.poly, second.poly) if p is not None)))
         if first.scalar and second.scalar:
-            return Value(poly=Poly.of(Symbol(f"either {which}")), loads=loads)
+            return Value(poly=one, loads=loads)
         if len(first.axes) == len(second.axes):
             axes = self.axes.broadcast(first.axes, second.axes)
-            if first.affine and first.poly == second.poly and first.terms == second.terms:
-                return replace(first, axes=axes, loads=loads)
+            if first.affine and second.affine and first.terms == second.terms:
+                return replace(first, poly=first.poly if first.poly == second.poly else one, axes=axes, loads=loads)
             return Value(axes=axes, loads=loads, why=("TLX201", "a value that depends on a branch"))
         for axis in (*first.axes, *second.axes):
             self.axes.mark(axis, "opaque")

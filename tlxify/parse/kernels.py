@@ -38,7 +38,7 @@ def enclosed_kernels(source: SourceFile) -> tuple[Kernel, ...]:
     """The kernels that functions of a file make, each under a name that no other kernel of them has."""
     found = []
     for number in range(len(makers(parse_module(source).tree))):
-        module = parse_module(source, number)
+        module = parse_module(source, inside=number)
         inside = module.inside
         found += [kernel for kernel in find_kernels(module) if inside is not None and inside.contains(kernel.span)]
     names = [kernel.name for kernel in found]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..diagnostics import Decline
-from ..model import Helper, Meaning, Module, Names, Unresolved
+from ..model import Forms, Helper, Meaning, Module, Names, Unresolved
 from ..source import SourceFile, Span
 from .bindings import Binding, Importable, bindings
 from .enclosed import ARGUMENT, arguments, makers, opened
@@ -22,14 +22,17 @@ SEVERAL = "it is defined in several ways"
 CHOSEN = "which function of Triton it is, the program chooses when it runs"
 
 
-def parse_module(source: SourceFile, inside: int | None = None) -> Module:
+def parse_module(
+    source: SourceFile, taken: Mapping[tuple[str, str], int] | None = None, inside: int | None = None
+) -> Module:
     """The module behind a text, with what its jit functions import. Raises Decline TLX101 if it does not parse.
 
+    `taken` says which form of a name to take that has several (`forms`), by file and name; else it is the first one.
     `inside` is the number of one of its functions that make kernels (`enclosed.makers`): the module as they see it.
     """
     from .imports import SourceTree
 
-    return SourceTree(source.path).user_module(source, inside)
+    return SourceTree(source.path, taken or {}).user_module(source, inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Parsed:
     bound: Mapping[str, list[Binding]]
     aliases: dict[str, str]
     imported: dict[str, Meaning]
+    forms: dict[str, Forms]
 
 
 def parse_alone(source: SourceFile, importable: Importable, inside: int | None = None) -> Parsed:
@@ -63,7 +67,9 @@ def parse_alone(source: SourceFile, importable: Importable, inside: int | None =
     spans: dict[str, Span] = {}
     helpers: dict[str, Helper] = {}
     imported: dict[str, Meaning] = {}
-    module = Module(source, names, helpers, constants, spans, tree, imported, Span.of(chain[-1]) if chain else None)
+    forms: dict[str, Forms] = {}
+    inner = Span.of(chain[-1]) if chain else None
+    module = Module(source, names, helpers, constants, spans, tree, imported, forms, inner)
     for name in [name for name, found in bound.items() if found[0].chosen and name in aliases]:
         del aliases[name]
         imported[name] = Unresolved(CHOSEN)
@@ -77,7 +83,7 @@ def parse_alone(source: SourceFile, importable: Importable, inside: int | None =
             constants[name] = literal
             spans[name] = Span.of(found[0].statement)
     imported.update((name, Unresolved(ARGUMENT)) for function in chain for name in arguments(function))
-    return Parsed(module, bound, aliases, imported)
+    return Parsed(module, bound, aliases, imported, forms)
 
 
 def is_jit(function: ast.FunctionDef, names: Names) -> bool:

@@ -56,6 +56,8 @@ def never_negative(facts: Facts, offset: Poly) -> bool:
             return False
         # It falls with every trip: what counts is the last one.
         offset = offset.substitute({loop.trip: loop.stop - loop.start - ONE})
+    if not all(never_negative(facts, option) for symbol in offset.symbols for option in symbol.options):
+        return False
     offset = offset.substitute({s: Poly.of(s) + ONE for s in offset.symbols if _at_least_one(s)})
     return all(coefficient > 0 or not all(s.launch for s in monomial) for monomial, coefficient in offset.terms)
 

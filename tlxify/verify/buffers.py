@@ -102,11 +102,10 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
         dtype = storage(dtypes[spec.dtype_group])
         shape = tuple(evaluate(extent, known) for extent in spec.shape)
         wanted = strides_of(case.layout(spec.name), shape, dtype.itemsize)
-        strides = []
         for expression, stride in zip(spec.strides, wanted, strict=True):
             if expression in strides_by_name and expression not in known:
                 known[expression] = scalars[expression] = stride
-            strides.append(evaluate(expression, known))
+        strides = [evaluate(expression, known) for expression in spec.strides]
         faithful &= tuple(strides) == wanted
         under = tensors[first_read].owner if case.layout(spec.name) == "overlap" and first_read in tensors else None
         values = tuple(evaluate(expression, known) for expression in spec.values)

@@ -16,8 +16,9 @@ from .constants import constexpr, number
 from .extents import Extents
 from .launching import configs, tuned, with_idle_programs
 from .launching import grid as grid_of
-from .relations import relations
-from .roles import loaded, roles, walked
+from .pitches import pitches
+from .relations import relations, solved
+from .roles import covered, loaded, roles, walked
 from .tensors import Tensors
 
 
@@ -50,13 +51,23 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     grid = grid_of(facts, extents, sites, (rows, columns), free, names)
     around = next((dot.loops[-1] for dot in facts.dots if dot.loops), None)
     loop = next((loop for loop in facts.loops if loop.span == around), None)
+    whole = covered(facts, extents)
     depth = walked(facts, extents, loop) or depth
+    rows, columns, depth = (pair if pair and pair[0] not in whole else None for pair in (rows, columns, depth))
     counted = loop is None or loop.stop is None or not loaded(facts, loop.stop)
     driven = {pair[0] for pair in (rows, columns, depth) if pair is not None}
-    computed = {n: e for n, e in relations(facts, extents, tiles).items() if n not in driven | strides}
-    for name, expression in (pair for site in sites for pair in site.computed):
-        if name not in driven | strides | absent and not words([expression]) & computed.keys():
+    given = tuple(solved((pair for site in sites for pair in site.computed), tiles, driven))
+    fixed = driven | strides | absent
+    computed = {n: e for n, e in whole.items() if n in sizes - tiles}
+    for name, expression in relations(facts, extents, tiles, given).items():
+        if name not in fixed:
             computed.setdefault(name, expression)
+    for name, expression in given:
+        if name not in fixed and not words([expression]) & computed.keys():
+            computed.setdefault(name, expression)
+    told = pitches((v for views in tensors.views.values() for v in views), free, tensors.chosen)
+    computed |= {size: expression for size, expression in told.items() if depth is None or size != depth[0]}
+    free += sorted(words(computed.values()) - names - set(free))
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
     return Contract(
@@ -71,7 +82,9 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         free_sizes=tuple(dict.fromkeys(free)),
         contracted=depth if counted else None,
         tiled=tuple(
-            pair for pair in (rows, columns, None if counted else depth) if pair and (pair != depth or not counted)
+            pair
+            for pair in (rows, columns, None if counted else depth)
+            if pair and (pair != depth or not counted) and pair[0] not in told
         ),
         multiples=tuple(pair for pair in dict.fromkeys(extents.multiples) if pair[0] not in tiles),
         whole=tuple(dict.fromkeys(_whole(facts))),

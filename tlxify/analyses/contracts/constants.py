@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from ...contract import ConstexprSpec, ScalarSpec
 from ...facts import Facts
 from ...model import Kernel, Param
 from ...parse.launches import CallSite
-from ...poly import Poly, Symbol
 from .deciding import deciding_values, dtype_flags
+from .integers import integers, symbols_in
 
 #: For numbers of unknown meaning: mostly how many tiles are grouped for the L2.
 DEFAULT_INT = 4
@@ -75,7 +74,7 @@ def number(kernel: Kernel, facts: Facts, param: Param) -> ScalarSpec:
 
 
 def _counts(kernel: Kernel, facts: Facts, name: str) -> bool:
-    if any(name in {s.name for s in _symbols(poly)} for poly in _integers(facts)):
+    if any(name in {s.name for s in symbols_in(poly)} for poly in integers(facts)):
         return True
     for node in ast.walk(kernel.node):
         match node:
@@ -86,23 +85,3 @@ def _counts(kernel: Kernel, facts: Facts, name: str) -> bool:
                 if any(isinstance(arg, ast.Name) and arg.id == name for arg in args):
                     return True
     return False
-
-
-def _integers(facts: Facts) -> Iterator[Poly]:
-    """Every integer that says where memory is, how often something is done or which way the kernel goes."""
-    for _, access in facts.accesses:
-        for d in access.dimensions:
-            yield from (p for p in (d.stride, d.coordinate, d.extent, d.limit) if p is not None)
-    for loop in facts.loops:
-        yield from (p for p in (loop.start, loop.stop, loop.step) if p is not None)
-    yield from (load.offset for load in facts.loads if load.offset is not None)
-    for comparison in facts.comparisons:
-        if comparison.integers:
-            yield from (comparison.left, comparison.right)
-
-
-def _symbols(poly: Poly) -> Iterator[Symbol]:
-    for symbol in poly.symbols:
-        yield symbol
-        for operand in symbol.operands:
-            yield from _symbols(operand)

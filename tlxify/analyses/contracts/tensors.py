@@ -7,7 +7,7 @@ from ...diagnostics import Decline
 from ...facts import Access, Dimension, Facts
 from ...poly import ONE, Poly
 from ...source import Span
-from ..grids import chunks, outermost
+from ..grids import quotients
 from ..scalars import Scalars, one_more
 from ..texts import words
 from .extents import Extents
@@ -84,10 +84,15 @@ class Tensors:
         return dtypes, deep if any(dtype in BYTE_DTYPES for dtype in dtypes) else None
 
     def _strides(self) -> frozenset[str]:
-        """Names that occur in strides alone: a launch may choose them."""
+        """Names that are strides, and nothing but strides: a launch may choose them.
+
+        What is a factor of another stride as well, `H` beside `H * D`, counts what lies side by side.
+        """
         views = [view for views in self.views.values() for view in views]
-        whole = {s for v in views for s in v.strides if s.isidentifier()}
-        return frozenset(whole - words(e for v in views for e in v.shape) - self.tiles)
+        strides = {s for v in views for s in v.strides}
+        whole = {s for s in strides if s.isidentifier()}
+        factors = {name for s in strides if len(names := words([s]) - self.tiles) > 1 for name in names}
+        return frozenset(whole - words(e for v in views for e in v.shape) - factors - self.tiles)
 
     def _groups(self) -> dict[str, str]:
         """Pointers whose tensors have one dtype: both operands of a dot."""
@@ -143,11 +148,10 @@ class Tensors:
             if index.free is not None:
                 self.free[index.free] = None
             return index.extent
-        if (covered := chunks(self.facts, self.extents.of).get(dimension.coordinate)) is not None:
-            return covered  # there are as many as an axis has chunks
-        if (size := outermost(dimension.coordinate)) is not None:
-            self.free[size] = None
-            return size
+        if (counted := quotients(self.facts, self.extents.of, dimension.coordinate)) is not None:
+            if counted[1] is not None:
+                self.free[counted[1]] = None
+            return counted[0]
         last = self.scalars.upper(dimension.coordinate)
         return one_more(last) if last is not None else None
 

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 @handles("arange")
 def arange(run: Interpreter, call: Call) -> Value:
-    """A new axis, and the position along it. Raises Decline TLX104, TLX403."""
+    """A new axis, and the position along it; of length one it is no axis. Raises Decline TLX104, TLX403."""
     start, stop = call.get(0, "start"), call.get(1, "end")
     if start is None or stop is None:
         raise Decline("TLX104", call.span, what="`tl.arange` without a start and an end")
     first, last = run.expression(start), run.expression(stop)
     if first.poly is None or last.poly is None:
         raise Decline("TLX403", Span.of(stop), name=ast.unparse(stop))
+    if last.poly - first.poly == ONE:
+        return Value(axes=(None,), poly=first.poly)
     # Rows are divided by rewriting what creates them; a range that starts elsewhere is left whole.
     creator = Creator("arange", call.span, run.statement) if first.poly == ZERO else None
     axis = created(run, last.poly - first.poly, creator)
