@@ -81,6 +81,8 @@ class Dimension:
     #: What lies past the limit reaches only masked-out results: it may be read. Without an extent the descriptor then
     #: ends where the parameter's memory does, not where the source's masks do.
     harmless: bool = False
+    #: Where the source says that the tensor ends, though this access does not ask: it relies on staying inside.
+    stated: Poly | None = None
     #: What lies before 0 reads as zero in the source too: a checked block pointer, a descriptor.
     from_zero: bool = False
     #: The source does not mask by the extent where all conditions of one of these hold: it relies on the extent being a

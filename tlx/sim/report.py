@@ -27,7 +27,7 @@ class SimulationError(Exception):
 
 
 class AssumptionError(SimulationError):
-    """What the kernel assumes (`tl.assume`) does not hold: with these arguments it promises nothing."""
+    """What the kernel assumes or asserts (`tl.assume`, `tl.static_assert`) does not hold: it is not meant to be launched so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,7 +220,7 @@ class Interpreter:
         self.scope = {
             name: self.join(taken[name], second[name], f"{name}@{self.site(span)}", choice, name)
             if name in taken and name in second
-            else (taken | second)[name]
+            else replace((taken | second)[name], unsure=True)
             for name in [*taken, *(n for n in second if n not in taken)]
         }
 

@@ -149,7 +149,7 @@ def _after(run: Interpreter, name: str, value: Value, entry: Scope, fact: LoopFa
     if name in entry and value == entry[name]:
         return value
     if name not in entry and not value.scalar and all(s.launch or s in known for s in value.symbols):
-        return value  # every trip made the same
+        return replace(value, unsure=True)  # every trip made the same, if there was one
     if value.bounds is not None:
         return replace(value, bounds=None, why=("TLX204", "a condition left behind by a loop"))
     if value.box is not None:

@@ -94,6 +94,8 @@ class Value:
     element: str | None = None
     #: A block pointer, or a tensor descriptor (whose box has no offsets).
     box: Box | None = None
+    #: The name it is bound to is not bound on every way to here: no text of ours may read it.
+    unsure: bool = field(default=False, compare=False)
     #: Why there is no affine form: a diagnostic code with its facts.
     why: tuple[str, str] | None = field(default=None, compare=False)
 
@@ -151,7 +153,7 @@ def scalars(scope: Scope) -> tuple[tuple[str, Poly], ...]:
     return tuple(
         (name, value.poly)
         for name, value in scope.items()
-        if value.scalar and value.poly is not None and value.items is None
+        if value.scalar and value.poly is not None and value.items is None and not value.unsure
     )
 
 
