@@ -71,6 +71,8 @@ class Dimension:
     extent: Poly | None
     #: The source wraps coordinates at the extent (`% M`) instead of masking them.
     wrapped: bool = False
+    #: It reads element 0 past the extent, instead of beginning anew there.
+    folded: bool = False
     #: What wraps around reaches results that are kept. Where the extent is a multiple of the tile, whole tiles wrap, to
     #: the coordinate modulo the extent; a launch must confirm that it is.
     whole: bool = False

@@ -113,8 +113,8 @@ def _wrapped(axis: int, term: Term, bounds: Bounds | None, name: str, span: Span
             raise Decline("TLX204", span, name=name, why="an axis is wrapped and masked")
         return limited(Term(term.dim, term.stride), term.offset, axis, bounds, term.offset, name, span)
     if not term.modulus.launch:
-        return Dimension(term.stride, term.offset, axis, None, wrapped=True, limit=term.modulus)
-    return Dimension(term.stride, term.offset, axis, term.modulus, wrapped=True)
+        return Dimension(term.stride, term.offset, axis, None, wrapped=True, folded=term.folded, limit=term.modulus)
+    return Dimension(term.stride, term.offset, axis, term.modulus, wrapped=True, folded=term.folded)
 
 
 def _divided(axis: int, term: Term, bounds: Bounds | None, name: str, span: Span) -> Dimension:

@@ -84,7 +84,7 @@ def _settled(
         return dimension
     if dimension.limit is not None and not partial and _harmless(dimension, dimension.limit, axis_of, stores):
         return replace(dimension, harmless=True)
-    if dimension.wrapped and dimension.extent is not None:
+    if dimension.wrapped and not dimension.folded and dimension.extent is not None:
         length = axis_of(dimension.axis).length
         tiles = length.monomial and dimension.coordinate.divide(length)[1] == ZERO
         return replace(dimension, whole=tiles and not _harmless(dimension, dimension.extent, axis_of, stores))

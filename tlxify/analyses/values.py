@@ -34,6 +34,8 @@ class Term:
     offset: Poly = ZERO
     modulus: Poly | None = None
     divisor: Poly | None = None
+    #: Past the modulus the position is 0, instead of beginning anew there: `where(i < M, i, 0)`.
+    folded: bool = False
 
     @property
     def plain(self) -> bool:
