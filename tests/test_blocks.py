@@ -68,7 +68,9 @@ def test_a_kernel_that_a_function_makes_is_bound_inside_it():
 
 @pytest.mark.parametrize(("read", "why"), [("steps", "is given it"), ("hidden", "its value is computed")])
 def test_a_kernel_that_reads_what_its_maker_computes_is_declined(read, why):
-    text = MAKER.replace("DEPTH = 2", "hidden = steps + 1").replace("acc = tl.zeros(", f"x = {read}\n        acc = tl.zeros(")
+    text = MAKER.replace("DEPTH = 2", "hidden = steps + 1").replace(
+        "acc = tl.zeros(", f"x = {read}\n        acc = tl.zeros("
+    )
     (kernel,) = convert(SourceFile("kernel.py", text)).kernels
     (diagnostic,) = kernel.diagnostics
     assert diagnostic.code == "TLX109"

@@ -61,7 +61,7 @@ class ConstexprSpec:
     #: int: used in arithmetic alone.
     kind: Literal["tile", "flag", "option", "dtype", "int"]
     choices: tuple[object, ...]
-    #: For kind dtype: the pointer parameter whose element type it names. For a flag: the one whose element type it tells.
+    #: For kind dtype: the pointer parameter whose element type it names; for a flag, the one whose it tells.
     dtype_of: str | None = None
     #: For a flag that tells an element type: the one for which it is set, by Triton's short name.
     says: str | None = None

@@ -167,9 +167,7 @@ def test_no_tile(body, code):
     assert accesses_of(body) == []
 
 
-@pytest.mark.parametrize(
-    ("index", "extent"), [("i // 2", None), ("(i % M) // 2", "M"), ("(pid * TM + i) // 2", None)]
-)
+@pytest.mark.parametrize(("index", "extent"), [("i // 2", None), ("(i % M) // 2", "M"), ("(pid * TM + i) // 2", None)])
 def test_a_divided_axis_is_no_tile_of_the_tma_but_its_memory_is_known(index, extent):
     facts = facts_of(load(f"({index})[:, None] * sm + k[None, :] * sk"))
     assert [diagnostic.code for _, diagnostic in facts.problems] == ["TLX208"]
@@ -230,3 +228,10 @@ def test_a_mask_with_more_than_bounds_is_partial():
     assert access.partial
     assert access.dynamic
     assert str(access.dimensions[0].extent) == "M"
+
+
+def test_nothing_is_written_with_a_name_that_not_every_way_binds():
+    facts = facts_of("if FLAG:\n    start = pid * TM\nx = tl.load(a_ptr + (pid * TM + i)[:, None] * sm + k[None, :])")
+    assert "start" not in dict(facts.loads[0].scope)
+    facts = facts_of("start = pid * TM\nx = tl.load(a_ptr + (pid * TM + i)[:, None] * sm + k[None, :])")
+    assert "start" in dict(facts.loads[0].scope)

@@ -143,7 +143,7 @@ def require_dtypes(pointers: Mapping[str, Any], allowed: Iterable[str], *, same:
 
 
 def require_along_depth(view: TmaView, *, transposed: bool) -> None:
-    """Operands of 8 bits lie along the axis that the dot contracts: where `transposed`, that is the view's last but one.
+    """Operands of 8 bits lie along the axis that the dot contracts; that is the last but one where `transposed`.
 
     Only of 16-bit operands does the tensor core read either order. Raises `Fallback` with code `depth-stride`.
     """

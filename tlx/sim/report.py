@@ -27,7 +27,7 @@ class SimulationError(Exception):
 
 
 class AssumptionError(SimulationError):
-    """What the kernel assumes or asserts (`tl.assume`, `tl.static_assert`) does not hold: it is not meant to be launched so."""
+    """What the kernel takes for granted (`tl.assume`, `tl.static_assert`) does not hold: it is never launched so."""
 
 
 @dataclass(frozen=True, slots=True)

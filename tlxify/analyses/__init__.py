@@ -17,11 +17,11 @@ from .alternatives import rebased
 from .bounds import settle
 from .boxes import describe_box
 from .conditions import comparisons
-from .elements import added_apart, is_half, operand_dtypes
 from .defuse import names, names_beside, statement_facts
+from .elements import added_apart, is_half, operand_dtypes
 from .events import DotEvent, LoadEvent, StoreEvent
-from .units import unit_strides
 from .interpret import Interpreter
+from .units import unit_strides
 from .values import DOT, MISSING, Value
 
 __all__ = ["analyze"]
@@ -167,11 +167,20 @@ class _Assembly:
         return names_beside(node, without) if node is not None else frozenset()
 
     def _dot(self, event: DotEvent) -> Dot:
-        use, asked = use_of(self.nodes.get(event.place.statement), event, self.kernel), dict(event.options).get("out_dtype")
+        use, asked = (
+            use_of(self.nodes.get(event.place.statement), event, self.kernel),
+            dict(event.options).get("out_dtype"),
+        )
         if use.sum in (Sum.ADDED, Sum.RESCALED) and added_apart(asked, given=event.accumulator is not None):
             use = Use(Sum.WITHIN)
         elements = dict(event.elements)
-        onto = "" if event.accumulator is not None else (use.result or "") if use.sum in (Sum.ADDED, Sum.RESCALED) else None
+        onto = (
+            ""
+            if event.accumulator is not None
+            else (use.result or "")
+            if use.sum in (Sum.ADDED, Sum.RESCALED)
+            else None
+        )
         operands = (Span.of(event.a_node), Span.of(event.b_node))
         return Dot(
             span=event.place.span,

@@ -74,7 +74,9 @@ def settle(access: Access, axis_of: Callable[[AxisId], Axis], stores: Iterable[S
     known = tuple(stores)
     if not known:
         return access
-    return replace(access, dimensions=tuple(_settled(d, axis_of, known, partial=access.partial) for d in access.dimensions))
+    return replace(
+        access, dimensions=tuple(_settled(d, axis_of, known, partial=access.partial) for d in access.dimensions)
+    )
 
 
 def _settled(
@@ -91,9 +93,7 @@ def _settled(
     return dimension
 
 
-def _harmless(
-    dimension: Dimension, end: Poly, axis_of: Callable[[AxisId], Axis], stores: tuple[Store, ...]
-) -> bool:
+def _harmless(dimension: Dimension, end: Poly, axis_of: Callable[[AxisId], Axis], stores: tuple[Store, ...]) -> bool:
     """Whether what lies past an end reaches only positions that every store masks."""
     if dimension.axis is None:
         return False

@@ -26,9 +26,7 @@ def _fact(node: Node, settled: Mapping[Span, bool]) -> StatementFact:
         case Loop(span=span, node=loop, body=body):
             assert isinstance(loop, ast.While)
             head = names(loop.test, ast.Load)
-            return StatementFact(
-                span, "loop", frozenset(), head, statement_facts(body, settled), text_kind="while"
-            )
+            return StatementFact(span, "loop", frozenset(), head, statement_facts(body, settled), text_kind="while")
         case Branch(span=span, node=branch, body=body, orelse=orelse):
             taken = settled.get(span)
             return StatementFact(

@@ -1,7 +1,7 @@
 """Strides that a kernel takes to be 1 in one place and asks for in another.
 
-`A + rk[None, :]` lies at stride 1 along K, and `A += BLOCK_K * stride_ak` moves it by a parameter: right only where that
-is 1, as the source's launches have it. For such launches both are one stride.
+`A + rk[None, :]` lies at stride 1 along K, and `A += BLOCK_K * stride_ak` moves it by a parameter: right only where
+that is 1, as the source's launches have it. For such launches both are one stride.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Parsed:
 
 
 def parse_alone(source: SourceFile, importable: Importable, inside: int | None = None) -> Parsed:
-    """The module without what it imports, or as a function in it sees it. Raises Decline TLX101 if it does not parse."""
+    """The module, or what a function in it sees, without imports. Raises Decline TLX101 if it does not parse."""
     try:
         tree = ast.parse(source.text, filename=source.path)
     except (SyntaxError, ValueError) as error:

@@ -17,7 +17,11 @@ def operands_of(facts: Facts, target: Target, buffers: Iterable[Buffer], step: D
     """What a launch must hold to for one dot."""
     by_name = {buffer.name: buffer for buffer in buffers}
     dot = next(dot for dot in facts.dots if dot.span == step.span)
-    sides = [(by_name[side.buffer], side.transposed, first) for side, first in ((step.a, True), (step.b, False)) if side.buffer]
+    sides = [
+        (by_name[side.buffer], side.transposed, first)
+        for side, first in ((step.a, True), (step.b, False))
+        if side.buffer
+    ]
     parameters = tuple(dict.fromkeys(buffer.view.parameter for buffer, _, _ in sides))
     # Of a tile (rows, depth) the depth is contiguous as it is; of (depth, columns), where the view swaps the two.
     along = [(buffer.view, first == transposed) for buffer, transposed, first in sides]

@@ -101,8 +101,8 @@ def variants(contract: Contract, views: frozenset[str], first: int = 0) -> tuple
     dtypes = range(max((len(tensor.dtypes) for tensor in contract.tensors), default=1))
     for index in range(len(contract.configs)):
         for dtype in dtypes if index == first else dtypes[:2]:
-            layouts = usual_layouts(contract, dtype, padded=False)
-            found.append(Variant(replace(full_size_case(contract, index), dtype=dtype, layouts=layouts), usual=True))
+            usual = usual_layouts(contract, dtype, padded=False)
+            found.append(Variant(replace(full_size_case(contract, index), dtype=dtype, layouts=usual), usual=True))
     base = full_size_case(contract, first)
     orders: tuple[Layout, ...] = ("rows", "columns")
     for layouts in itertools.product(orders, repeat=len(views)):

@@ -81,7 +81,9 @@ def _counts(kernel: Kernel, facts: Facts, name: str) -> bool:
             case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Mod(), right=right):
                 if any(isinstance(side, ast.Name) and side.id == name for side in (left, right)):
                     return True
-            case ast.Call(func=ast.Attribute(attr="rand" | "randn" | "randint" | "randint4x"), args=[ast.Name(id=seed), *_]):
+            case ast.Call(
+                func=ast.Attribute(attr="rand" | "randn" | "randint" | "randint4x"), args=[ast.Name(id=seed), *_]
+            ):
                 if seed == name:
                     return True
             case ast.Call(func=ast.Name(id="range") | ast.Attribute(attr="range" | "cdiv"), args=args):

@@ -35,8 +35,8 @@ _SHORT = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
 
 
 def deciding_values(kernel: Kernel, name: str) -> tuple[int, ...]:
-    """Values of a constexpr that answer the kernel's questions about it in different ways, and some of them with yes."""
-    asked = [test for node in ast.walk(kernel.node) if isinstance(node, ast.If | ast.IfExp) for test in [node.test]]
+    """Values of a constexpr that answer the kernel's questions about it in different ways, some of them with yes."""
+    asked = [node.test for node in ast.walk(kernel.node) if isinstance(node, ast.If | ast.IfExp)]
     about = [test for test in asked if {n.id for n in ast.walk(test) if isinstance(n, ast.Name)} == {name}]
     questions = [test for test in about if not isinstance(test, ast.Name)]
     found: dict[tuple[bool, ...], int] = {}
