@@ -7,6 +7,7 @@ from the arguments of an ordinary launch.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -102,13 +103,13 @@ def variants(contract: Contract, views: frozenset[str], first: int = 0) -> tuple
     for index in range(len(contract.configs)):
         for dtype in dtypes if index == first else dtypes[:2]:
             usual = usual_layouts(contract, dtype, padded=False)
-            found.append(Variant(replace(full_size_case(contract, index), dtype=dtype, layouts=usual), usual=True))
-    base = full_size_case(contract, first)
+            found.append(Variant(replace(_full_size(contract, index), dtype=dtype, layouts=usual), usual=True))
+    base = _full_size(contract, first)
     orders: tuple[Layout, ...] = ("rows", "columns")
     for layouts in itertools.product(orders, repeat=len(views)):
         if any(layout != "rows" for layout in layouts):
             found.append(Variant(replace(base, layouts=tuple(zip(sorted(views), layouts, strict=True)))))
-    found.append(Variant(full_size_case(contract, first, odd=True), odd=True))
+    found.append(Variant(_full_size(contract, first, odd=True), odd=True))
     return tuple(found)
 
 
@@ -124,6 +125,22 @@ def compile_variants(
         progress(f"compiled: {number}/{len(todo)} {variant.label}")
         _build(loaded, variant, built)
     return built
+
+
+#: Tiles along each axis and trips of full-size launches: as many as leave each tensor within `MOST_ELEMENTS`.
+SIZES = ((32, 64), (8, 16), (2, 4))
+MOST_ELEMENTS = 2**31
+
+
+def _full_size(contract: Contract, index: int, *, odd: bool = False) -> Case:
+    """A launch as large as real ones, with tensors that a machine can pretend to have."""
+    for tiles, trips in SIZES:
+        case = full_size_case(contract, index, odd=odd, tiles=tiles, trips=trips)
+        known: dict[str, object] = {**dict(case.values), **case.constants(contract)}
+        settle_grid(contract, known)
+        if all(math.prod(evaluate(e, known) for e in spec.shape) <= MOST_ELEMENTS for spec in contract.tensors):
+            break
+    return case
 
 
 def launch_constants(conversion: Conversion) -> tuple[list[dict[str, Any]], str]:
@@ -224,7 +241,9 @@ def dispatched(loaded: Loaded, case: Case) -> tuple[Any, Mapping[str, Any]] | No
     tensors, given, grid = pretended
     config = case.launch_config(contract)
     chosen = {**dict(config.values), "num_warps": config.num_warps, "num_stages": config.num_stages}
-    arguments = {name: value for name, value in {**given, **tensors}.items() if name not in dict(config.values)}
+    # What no tuner sets, the call does: the guard may ask for it.
+    left = set(dict(config.values)) & set(contract.tuned)
+    arguments = {name: value for name, value in {**given, **tensors}.items() if name not in left}
     return loaded.bound.resolve(grid=grid, config=chosen, **arguments), tensors
 
 
@@ -232,7 +251,7 @@ def _first(loaded: Loaded) -> tuple[frozenset[str], int]:
     """The tensors read through descriptors under the first config that a launch can specialize, and that config."""
     contract = loaded.conversion.contract
     for index in range(len(contract.configs)):
-        found = dispatched(loaded, full_size_case(contract, index))
+        found = dispatched(loaded, _full_size(contract, index))
         if found is not None and found[0].path == "specialized":
             return viewed(found[1], found[0]), index
     return frozenset(), 0
@@ -250,12 +269,14 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
         kind = storage(spec.dtypes[min(case.dtype, len(spec.dtypes) - 1)])
         shape = tuple(evaluate(extent, known) for extent in spec.shape)
         wanted = strides_of(case.layout(spec.name), shape, kind.itemsize)
+        held = []
         for expression, stride in zip(spec.strides, wanted, strict=True):
             if expression in strides_by_name and expression not in known:
                 known[expression] = stride
-            if evaluate(expression, known) != stride:
-                return None
-        size = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, wanted, strict=True))
+            held.append(evaluate(expression, known))
+        if tuple(held) != wanted and case.layout(spec.name) != "rows":
+            return None  # where no layout is asked for, it lies as the contract says
+        size = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, held, strict=True))
         tensors[spec.name] = tlx.sim.tensor(np.empty(size, kind))
         for constexpr in contract.constexprs:
             if constexpr.kind == "dtype" and constexpr.dtype_of == spec.name:
