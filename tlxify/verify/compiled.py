@@ -6,6 +6,7 @@ from the arguments of an ordinary launch.
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -173,6 +174,9 @@ def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
             text = f"config {variant.case.config} is left to the original ({dispatch.code}: {dispatch.text})"
             built.findings.append(_finding(loaded, "dispatch", text, variant))
         return
+    if (text := asserted_away(loaded, variant.case.config)) is not None:
+        built.left.setdefault(variant.case.config, f"static-assert: {text}")
+        return
     try:
         facts = compile_dispatch(dispatch).facts
     except Exception as error:
@@ -185,6 +189,23 @@ def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
     built.configs.add(variant.case.config)
     built.registers, built.shared = max(built.registers, facts.registers), max(built.shared, facts.shared)
     built.findings += [_finding(loaded, code, text, variant) for code, text in judge(facts)]
+
+
+def asserted_away(loaded: Loaded, index: int) -> str | None:
+    """The assertion of the source's (`tl.static_assert`) that a config of ours contradicts: it is never launched so."""
+    contract = loaded.conversion.contract
+    case = _full_size(contract, index)
+    known: dict[str, Any] = {**dict(case.values), **case.constants(contract)}
+    for node in ast.walk(ast.parse(loaded.conversion.module_text)):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="static_assert"), args=[condition, *_]):
+                names = {n.id for n in ast.walk(condition) if isinstance(n, ast.Name)}
+                if any(isinstance(n, ast.Call | ast.Attribute) for n in ast.walk(condition)) or not names <= set(known):
+                    continue
+                code = compile(ast.fix_missing_locations(ast.Expression(condition)), "static_assert", "eval")
+                if not eval(code, {}, known):
+                    return ast.unparse(condition)
+    return None
 
 
 def compile_dispatch(dispatch: Any) -> Any:
@@ -252,7 +273,7 @@ def _first(loaded: Loaded) -> tuple[frozenset[str], int]:
     contract = loaded.conversion.contract
     for index in range(len(contract.configs)):
         found = dispatched(loaded, _full_size(contract, index))
-        if found is not None and found[0].path == "specialized":
+        if found is not None and found[0].path == "specialized" and asserted_away(loaded, index) is None:
             return viewed(found[1], found[0]), index
     return frozenset(), 0
 
