@@ -11,6 +11,7 @@ launch of one description on, a route leads from the keys straight to the compil
 from tlx.launch.dispatcher import StaleKernelError
 from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import Fallback, Memory, TmaView, memory, require, require_disjoint, require_dtypes, tma_view
+from tlx.launch.policy import policy
 from tlx.launch.proxy import Specialized, specialized
 from tlx.launch.schedule import Box, Dispatch, RingPlan, Schedule
 from tlx.launch.stats import KernelStats, stats
@@ -28,6 +29,7 @@ __all__ = [
     "TmaView",
     "fingerprint_of",
     "memory",
+    "policy",
     "require",
     "require_disjoint",
     "require_dtypes",

@@ -17,7 +17,7 @@ from triton.runtime.jit import JITFunction
 from tlx.launch import chip
 from tlx.launch.guard import Fallback
 
-__all__ = ["Stack", "rebuild", "take_apart", "tuner_over"]
+__all__ = ["Stack", "layers_of", "rebuild", "take_apart", "tuner_over"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,15 @@ def take_apart(decorated: Any) -> Stack:
         layers.append(decorated)
         decorated = inner
     return Stack(tuple(layers), decorated, known)
+
+
+def layers_of(stack: Any) -> list[Any]:
+    """Everything from the outermost layer of a rebuilt stack down."""
+    found = []
+    while stack is not None:
+        found.append(stack)
+        stack = getattr(stack, "fn", None) if type(stack) in (Autotuner, Heuristics) else None
+    return found
 
 
 def rebuild(stack: Stack, bottom: Any, configs: Sequence[Any]) -> Any:
