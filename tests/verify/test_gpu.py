@@ -19,6 +19,7 @@ from tlxify.verdict import Rung
 from tlxify.verify import Limits, gpu, ran, verify
 from tlxify.verify.buffers import Inapplicable, make_arguments
 from tlxify.verify.child import Outcome
+from tlxify.verify.consan import run_consan
 from tlxify.verify.device import Hung
 from tlxify.verify.explain import cut_down
 from tlxify.verify.gpu import gpu_cases
@@ -90,10 +91,10 @@ def device(monkeypatch):
     monkeypatch.setattr(tuning, "WGMMA_ROWS", 16)
     monkeypatch.setattr(gpu, "settle", settle)
     monkeypatch.setattr(gpu, "scratch_memory", lambda: None)
-    monkeypatch.setattr(gpu, "_unusable", lambda: None)
-    monkeypatch.setattr(gpu._Session, "_fast_launches", lambda self: state["fast"])
-    launch = gpu._Session._launch
-    monkeypatch.setattr(gpu._Session, "_launch", lambda self, kernel, it: launch(self, Simulated(kernel, state), it))
+    monkeypatch.setattr(gpu, "unusable", lambda: None)
+    monkeypatch.setattr(gpu.Session, "_fast_launches", lambda self: state["fast"])
+    launch = gpu.Session._launch
+    monkeypatch.setattr(gpu.Session, "_launch", lambda self, kernel, it: launch(self, Simulated(kernel, state), it))
     monkeypatch.setattr(gpu, "TILES", 2)
     monkeypatch.setattr(gpu, "TRIPS", 4)
     yield state
@@ -185,6 +186,7 @@ def test_a_hang_names_the_roles_that_wait_and_other_configs_keep_their_results(i
     assert hang.code == "hang"
     assert hang.text.startswith("config 0: in the conversion, after the source ran on equal arguments: Hung: ")
     assert "; simulated: deadlock: " in hang.text
+    assert "the default task waits for empty[" in hang.text
     assert "barrier_wait(empty[slot]" in hang.detail
     assert hang.line > 0
     assert found.finished == (1,)
@@ -233,6 +235,21 @@ def test_a_config_goes_on_behind_a_case_on_which_the_source_hangs(in_process):
     undisturbed, _ = gpu.run_on_gpu(samples.conversion(contract=small()), repeats=2)
     assert f" of {undisturbed.cases} cases" in facts["launches"]
     assert f"{undisturbed.compared - 1} of {undisturbed.compared - 1} outputs" in facts["numerics"]
+
+
+@pytest.mark.torch
+def test_the_concurrency_sanitizer_watches_the_smallest_config(device, monkeypatch):
+    import triton
+
+    monkeypatch.setattr(triton.knobs.compilation, "instrumentation_mode", "")
+    monkeypatch.setattr("tlxify.verify.device.HANG_SECONDS", 6.0)
+    contract = small((64, 2), (32, 2))
+    figures, findings = run_consan(samples.conversion(contract=contract), lambda text: None)
+    assert (figures, findings) == ({"ran": "config 1, one launch with every access checked: no complaint"}, [])
+    assert triton.knobs.compilation.instrumentation_mode == "consan"
+    never = planted(ARRIVE, ARRIVE.replace("k > 0", "k > 0 and BLOCK_M != 32"), contract=contract)
+    figures, (finding,) = run_consan(never, lambda text: None)
+    assert finding.text.startswith("the concurrency sanitizer stops config 1: ")
 
 
 @pytest.mark.parametrize(

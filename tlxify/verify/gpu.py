@@ -49,10 +49,10 @@ def run_on_gpu(
         start: cases before this one are left out.
         partial: called after each case with the record and the findings so far.
     """
-    reason = _unusable()
+    reason = unusable()
     if reason is not None:
         return f"TLX605 no launch on a GPU: {reason}", []
-    session = _Session(load(conversion), repeats)
+    session = Session(load(conversion), repeats)
     cases = gpu_cases(conversion.contract)
     for number, case in enumerate(cases):
         if number < start or (config is not None and case.config != config):
@@ -68,7 +68,8 @@ def run_on_gpu(
     return session.record, session.findings
 
 
-def _unusable() -> str | None:
+def unusable() -> str | None:
+    """Why nothing can be launched here."""
     import torch
 
     if not torch.cuda.is_available():
@@ -103,7 +104,9 @@ def gpu_cases(contract: Contract) -> list[Case]:
     return cases + [full_size_case(contract, index, tiles=TILES, trips=TRIPS) for index in range(len(contract.configs))]
 
 
-class _Session:
+class Session:
+    """Launches of one conversion in this process, and what came of them."""
+
     def __init__(self, loaded: Loaded, repeats: int) -> None:
         import tlx
 
@@ -198,6 +201,14 @@ class _Session:
         kernel[launch.arguments.grid](**arguments)
         settle()
         self.record.launches += 1
+
+    def launch_converted(self, case: Case) -> bool | None:
+        """Launches the conversion alone: whether the specialized kernel ran, None if the launch failed.
+
+        Raises:
+            Inapplicable: the contract does not allow the case's layouts.
+        """
+        return self._launch_converted(case, self._prepare(case, 1))
 
     def _launch_converted(self, case: Case, launch: Launch, *, counted: bool = True) -> bool | None:
         """Whether the specialized kernel ran, by the launcher's own count; None if the launch failed."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
+from . import consan
 from .child import Job, Limits, Outcome, run_job
 from .record import Record, merge
 from .requirements import missing_for_simulation
@@ -57,17 +58,20 @@ def run_rung(conversion: Conversion, limits: Limits, progress: Progress, repeats
     runner = _Runner(
         conversion, Limits(limits.seconds, None), progress, {} if repeats is None else {"repeats": repeats}
     )
-    with ThreadPoolExecutor(PROCESSES) as pool, ThreadPoolExecutor(1) as simulator:
+    with ThreadPoolExecutor(PROCESSES) as pool, ThreadPoolExecutor(1) as simulator, ThreadPoolExecutor(1) as beside:
         runner.simulator = simulator
+        sanitized = None if not consan.wanted() else beside.submit(runner.sanitized)
         outcomes = list(pool.map(runner.config, range(len(conversion.contract.configs))))
         skipped = next((outcome for outcome in outcomes if isinstance(outcome, str)), None)
         if skipped is not None:
             return Ran(skipped=skipped)
         done = [outcome for outcome in outcomes if not isinstance(outcome, str)]
         findings = [future.result() for outcome in done for future in outcome.findings]
+        extra = [] if sanitized is None else sanitized.result()
     records = [outcome.record for outcome in done]
     finished = tuple(config for config, outcome in enumerate(done) if outcome.finished)
-    return _judged(conversion, records, findings, finished)
+    ran = _judged(conversion, records, findings, finished)
+    return replace(ran, evidence=(*ran.evidence, *extra))
 
 
 @dataclass(slots=True)
@@ -106,6 +110,16 @@ class _Runner:
             start = resume
         return done
 
+    def sanitized(self) -> list[Evidence]:
+        """What Triton's concurrency sanitizer says; that it could not say anything is no finding."""
+        limits = Limits(min(self.limits.seconds, consan.SECONDS), None)
+        outcome = run_job(Job("consan", self.conversion, Rung.RAN, {}, limits), self.progress)
+        if outcome.findings and outcome.findings[0].code == "consan":
+            return list(outcome.findings)
+        told = outcome.figures.get("ran") or outcome.figures.get("skipped") or outcome.findings[0].text
+        text = told if "ran" in outcome.figures else f"not run: {told}"
+        return [Evidence(Rung.RAN, True, "consan", text)]
+
     def _named(self, finding: Evidence, config: int) -> Future[Evidence]:
         """The finding with its config, and with its cause as the simulator shows it; worked out beside the GPU."""
         number, colon, detail = finding.detail.partition(": ")
@@ -134,7 +148,9 @@ def named(finding: Evidence, simulated: Outcome) -> Evidence:
         return replace(finding, detail=f"{finding.detail}\nsimulated {what}: no finding")
     # Who waits for what says more than that the numbers differ.
     cause = min(simulated.findings, key=lambda cause: cause.code == "mismatch")
-    text = f"{finding.text}; simulated: {cause.code}: {cause.text}"
+    lines = (line.strip() for line in cause.detail.splitlines())
+    roles = next((line.removeprefix("between: ") for line in lines if line.startswith("between: ")), cause.text)
+    text = f"{finding.text}; simulated: {cause.code}: {roles if cause.code == 'deadlock' else cause.text}"
     return replace(
         finding,
         text=text,

@@ -120,6 +120,14 @@ def gpu(job: Job, progress: Report) -> Result:
     return ({"skipped": record} if isinstance(record, str) else {"record": asdict(record)}), findings
 
 
+def consan(job: Job, progress: Report) -> Result:
+    """One launch under Triton's concurrency sanitizer."""
+    from .consan import run_consan
+
+    figures, findings = run_consan(job.conversion, progress)
+    return dict(figures), findings
+
+
 def explain(job: Job, progress: Report) -> Result:
     """What the simulator says about one launch on a GPU."""
     from .explain import explain as run
@@ -140,6 +148,7 @@ JOBS: dict[str, Callable[[Job, Report], Result]] = {
     "simulate": simulate,
     "compiled": compiled,
     "gpu": gpu,
+    "consan": consan,
     "explain": explain,
     "picture": picture,
 }
