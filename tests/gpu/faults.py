@@ -1,7 +1,7 @@
 """Faults planted in conversions of the corpus, and what the rung `ran` makes of them on a Hopper GPU.
 
     python tests/gpu/faults.py pack PACKED              where the converter is: converts, plants, writes a pickle
-    python tests/gpu/faults.py run PACKED [NAME ...]    on the GPU: a line of JSON per entry; exit status 1 if one is off
+    python tests/gpu/faults.py run PACKED [NAME ...]    on the GPU: a line of JSON each; exit status 1 if one is off
     TLXIFY_CONSAN=1 python tests/gpu/faults.py run PACKED descriptors race    with Triton's concurrency sanitizer, too
 
 A fault is planted for one config alone: the other must keep its results. The second command needs tlx, tlxify, torch
