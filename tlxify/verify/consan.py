@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from ..contract import Contract
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
-from .buffers import Inapplicable
 
 SWITCH = "TLXIFY_CONSAN"
 #: What it takes, in seconds, before the sanitizer is given up; the compiler takes nearly all of it.
@@ -50,6 +49,7 @@ def run_consan(conversion: Conversion, progress: Callable[[str], None]) -> tuple
     if "consan" not in inspect.getsource(compiler):
         return {"skipped": f"Triton {triton.__version__} has no concurrency sanitizer"}, []
     from . import device, gpu
+    from .buffers import Inapplicable
     from .loading import load
 
     reason = gpu.unusable()
