@@ -20,6 +20,7 @@ from rich.text import Text
 from . import files
 from .catalogue import CATALOGUE
 from .commands.verify import verify
+from .config import ConfigError
 from .console import (
     RUNGS,
     ToolError,
@@ -64,7 +65,7 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
-        except (files.FileError, Unreadable) as error:
+        except (files.FileError, ConfigError, Unreadable) as error:
             raise ToolError(str(error)) from error
         except Exception as error:
             if ctx.params.get("debug"):
@@ -197,7 +198,7 @@ def analyze(
         if not as_json:
             for kernel in conversion.kernels:
                 show(*describe(kernel, conversion.source))
-                show(*contracts([kernel] if show_contract else []))
+                show(*contracts(path, [kernel] if show_contract else []))
             show(*(finding(item, conversion.source) for item in conversion.diagnostics))
     finish(job, as_json)
 

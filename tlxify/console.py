@@ -12,6 +12,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from .config import contracts_of
 from .job import Job
 from .outcome import KernelOutcome
 from .render.as_json import SCHEMA, file_data
@@ -68,9 +69,10 @@ def heading(text: str) -> Text:
     return Text(f"\n── {text} ──", "bold")
 
 
-def contracts(kernels: Iterable[KernelOutcome]) -> Iterator[RenderableType]:
-    """The contracts of the kernels that have one."""
-    yield from (Text("\n" + contract_text(k.contract)) for k in kernels if k.contract is not None)
+def contracts(path: Path, kernels: Iterable[KernelOutcome]) -> Iterator[RenderableType]:
+    """The contracts of the kernels that have one, as their project's pyproject.toml would say them."""
+    file = contracts_of(path).file
+    yield from (Text("\n" + contract_text(k.contract, file)) for k in kernels if k.contract is not None)
 
 
 def finish(job: Job, as_json: bool) -> None:

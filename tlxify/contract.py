@@ -14,6 +14,8 @@ from typing import Literal
 
 #: dtypes by Triton's short names, in the order in which verification tries them.
 FLOAT16_DTYPES = ("fp16", "bf16")
+#: Element types that memory of a launch may have.
+ELEMENT_TYPES = (*FLOAT16_DTYPES, "fp32", "fp64", "fp8e4nv", "fp8e5", "i8", "i16", "i32", "i64", "u8")
 
 
 @dataclass(frozen=True, slots=True)

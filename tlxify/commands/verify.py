@@ -65,7 +65,7 @@ def verify(
         conversion = converted(path, kernels, schedule, profitable=not ungated)
         job.conversions.append(conversion)
         if not as_json:
-            show(*contracts(conversion.kernels if show_contract else []))
+            show(*contracts(path, conversion.kernels if show_contract else []))
         verified(job, conversion, partial(progress, quiet=as_json))
         if not as_json:
             kernels_left = (kernel for kernel in conversion.kernels if kernel.verdict_word != "converted")

@@ -91,6 +91,8 @@ class _Ladder:
     def protocol(self, *, ask_launcher: bool) -> list[Evidence]:
         """The text's barrier protocol, in the launches that the launcher would make, or in guessed ones."""
         conversion, launches = self.conversion, None
+        if conversion.version is not None and not conversion.version.uses_tlx:
+            return [Evidence(Rung.PROTOCOL, True, "protocol", "plain Triton: there are no barriers to get wrong")]
         why = "Triton is not here"
         if ask_launcher:
             outcome = self.jobs("launches", Rung.PROTOCOL, [{}])[0]
@@ -147,15 +149,20 @@ class _Ladder:
         numerics += f"; worst error {error:.2g} (source {source_error:.2g})"
         if any(figure.get("unlifted") for figure in figures):
             numerics += "; no exact oracle: the source rounds to integers or fp8, so it alone was compared with"
-        dispatch = f"specialized in {total('specialized')} cases, the original in {total('original')}"
-        facts = (("schedules", runs), ("numerics", numerics), ("dispatch", dispatch))
+        facts = [("schedules", runs), ("numerics", numerics)]
+        if self.conversion.version is None:
+            facts.append(
+                ("dispatch", f"specialized in {total('specialized')} cases, the original in {total('original')}")
+            )
         return [Evidence(Rung.SIMULATED, True, code, text) for code, text in facts]
 
     def unlaunchable(self, message: str) -> Evidence:
         """What a failing source means: a fault of its own, or of the contract where nobody but us says it is valid."""
         contract, why = self.conversion.contract, message.splitlines()[0]
         if contract.origin == "inferred":
-            said = Diagnostic.of("TLX606", None, name=contract.kernel, why=f"on what was inferred it fails itself: {why}")
+            said = Diagnostic.of(
+                "TLX606", None, name=contract.kernel, why=f"on what was inferred it fails itself: {why}"
+            )
             code = "contract-fault"
         else:
             said = Diagnostic.of("TLX603", None, name=contract.kernel, why=why)
@@ -177,7 +184,9 @@ class _Ladder:
             return [Evidence(Rung.COMPILED, False, "never-specialized", text, "", self.conversion.file, 1)]
         configs = {index for outcome in outcomes for index in outcome.figures.get("configs", ())}
         registers, shared = (max(int(o.figures.get(name, 0)) for o in outcomes) for name in ("registers", "shared"))
-        text = f"{count} cubins for sm_90 of {len(configs)} configs: no stack, HGMMA and UTMALDG in loops, USETMAXREG"
+        text = f"{count} cubins for sm_90 of {len(configs)} configs: no stack"
+        if self.conversion.version is None:
+            text += ", HGMMA and UTMALDG in loops, USETMAXREG"
         text += f"; at most {registers} registers and {shared} bytes of shared memory"
         proved = [Evidence(Rung.COMPILED, True, "machine-code", text)]
         left = {config: reason for outcome in outcomes for config, reason in outcome.figures.get("left", {}).items()}

@@ -52,7 +52,7 @@ def load(conversion: Conversion) -> Loaded:
         first, place = _imported(version.source_text, version.source_file)
         second, path = _imported(conversion.module_text, conversion.file)
         kernels = getattr(first, conversion.kernel), getattr(second, conversion.converted or conversion.kernel)
-        return Loaded(conversion, path, Candidate(*kernels, version), (place, version.source_file))
+        return Loaded(conversion, path, Candidate(*kernels, version, conversion.contract), (place, version.source_file))
     module, path = _imported(conversion.module_text, conversion.file)
     bound = getattr(module, conversion.kernel)
     if not hasattr(bound, "resolve"):

@@ -10,19 +10,20 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..contract import evaluate
+from ..contract import Contract, evaluate
 from ..conversion import Version
 
 
 class Candidate:
     """The second version, bound to the first."""
 
-    def __init__(self, original: Any, converted: Any, version: Version) -> None:
+    def __init__(self, original: Any, converted: Any, version: Version, contract: Contract) -> None:
         from tlx.launch.stats import Counters
 
         self.original = original
         self.converted = converted
         self.version = version
+        self.contract = contract
         #: Launches are counted where those of specialized kernels are: so the record says which of the two ran.
         self.counters = Counters(f"{version.source_file}.{getattr(converted, '__name__', 'kernel')}")
 
@@ -41,7 +42,7 @@ class Candidate:
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launch(**given: Any) -> None:
-            dispatch = self.resolve(grid=grid, config={}, **given)
+            dispatch = self.resolve(grid=grid, config=self._config(given), **given)
             if dispatch.path == "specialized":
                 self.converted[dispatch.grid](**dispatch.kwargs, **dispatch.options)
                 self.counters.ran_fast()
@@ -50,6 +51,14 @@ class Candidate:
                 self.counters.ran_original(dispatch.code)
 
         return launch
+
+    def _config(self, given: Mapping[str, Any]) -> dict[str, object]:
+        """What the config of a launch says to the second version alone: the first's constexprs tell which it is."""
+        for config in self.contract.configs:
+            values = {**dict(config.values), "num_warps": config.num_warps, "num_stages": config.num_stages}
+            if all(given.get(name, value) == value for name, value in values.items()):
+                return values
+        return {}
 
 
 class Unsuitable(Exception):
