@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .analyses.assuming import readings
 from .analyses.contracts import infer_contract
 from .analyses.contracts.launching import tuned
 from .config import Contracts
@@ -11,6 +12,7 @@ from .contract import Contract
 from .corrections import ContractTextError, Signature, corrected, given
 from .diagnostics import Decline
 from .facts import Facts
+from .inline import written_out
 from .model import Kernel
 
 
@@ -32,6 +34,29 @@ def contract_of(kernel: Kernel, facts: Facts, said: Contracts) -> Contract:
         return corrected(inferred, signature(kernel), entries)
     except ContractTextError as error:
         raise said.error(kernel.name, error) from error
+
+
+def any_contract(kernel: Kernel, said: Contracts) -> Contract:
+    """The contract of a kernel that need not be convertible, under the first assumption that gives one.
+
+    Raises:
+        Decline: what is in the way, where nothing is written down either.
+        ConfigError: as `contract_of`.
+    """
+    refusal: Decline | None = None
+    try:
+        whole = written_out(kernel)
+        for facts in readings(whole):
+            try:
+                return contract_of(whole, facts, said)
+            except Decline as decline:
+                refusal = refusal or decline
+    except Decline as decline:
+        refusal = refusal or decline
+    if entries := said.of(kernel.name):
+        return written(kernel, entries, said)
+    assert refusal is not None
+    raise refusal
 
 
 def written(kernel: Kernel, entries: Mapping[str, object], said: Contracts) -> Contract:

@@ -11,10 +11,6 @@ from .contract import Contract
 class Version:
     """How a second version of a kernel is launched beside the first: as it is written, with no launcher in between."""
 
-    #: An importable module with the first version, `Conversion.kernel`, under `triton.jit`.
-    source_text: str
-    #: Path that findings show for it; it is never opened.
-    source_file: str
     #: Each parameter of the second version with what it gets: an expression over the names of the contract, a literal,
     #: or `descriptor(a_ptr, [BLOCK_M, BLOCK_K])`.
     arguments: tuple[tuple[str, str], ...]
@@ -38,6 +34,11 @@ class Conversion:
     file: str
     #: Name of the specialized kernel in `module_text`; may be left out where the module has only one.
     converted: str | None = None
+    #: The source kernel's own module, where `module_text` does not hold it, and the path that findings show for it.
+    source_text: str = ""
+    source_file: str = ""
+    #: The function in `module_text` that binds a source kernel of another module.
+    specialize: str = ""
     #: For two versions of a kernel: `module_text`, `file` and `converted` are the second one's.
     version: Version | None = None
     #: The words of the command that verifies it again: what a finding tells people to type.

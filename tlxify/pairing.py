@@ -7,16 +7,20 @@ comes from its own configs or call, or from the user: `a_desc = "descriptor(a_pt
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from .config import Contracts
 from .contract import Contract, LaunchConfig, TensorSpec
+from .contracting import any_contract
 from .conversion import Conversion, Version
+from .corrections import LAUNCH, ContractTextError, Signature, corrected
 from .diagnostics import Decline
 from .inplace import cut_in_place, uses_tlx
 from .model import Kernel
 from .parse.kernels import build_kernel, find_kernels
 from .parse.launches import CallSite, call_sites, tuner_configs
+from .parse.literals import ConfigLiteral
 from .parse.module import parse_module
 from .slice import cut
 from .source import SourceFile
@@ -67,31 +71,57 @@ def plainly_written(source: SourceFile) -> str:
     return "".join(lines)
 
 
-def pair(
-    old: Kernel, contract: Contract, new: Kernel, entries: Mapping[str, object], grid: tuple[str, ...]
-) -> Conversion:
+def pair(old: Kernel, contract: Contract, new: Kernel, said: Contracts) -> Conversion:
     """What verifies a new version against an old one.
 
     Args:
         old: the kernel that is right by definition.
         contract: of the old one.
         new: the kernel to be judged.
-        entries: what the user says of the new one's parameters, as text by name.
-        grid: the new one's own grid in the names of the contract; empty for the old one's.
+        said: what the project says of the new one's file.
 
     Raises:
         Decline: TLX107 where a kernel cannot be cut out of its file, TLX607 where a parameter's value is not known.
+        ConfigError: what the project says of a parameter cannot be read.
     """
-    piece = cut(new)
     literals = _literals(new, call_sites(new))
-    configs = _configs(new, contract, literals)
-    known = {*contract.parameters, *contract.free_sizes, *(name for config in configs for name, _ in config.values)}
-    arguments = tuple(_arguments(new, known, entries, literals))
-    tlx = uses_tlx(piece)
-    version = Version(cut_in_place(old), old.module.source.path, arguments, grid, tlx)
+    told = _told(new, contract, said)
+    configs = _configs(new, contract, literals, told.configs or None)
+    given = {*contract.parameters, *(name for config in configs for name, _ in config.values)}
+    arguments = tuple(_arguments(new, given, said, literals))
+    version = Version(arguments, _grid(new, given, said, told.grid), uses_tlx(cut(new)))
     both = _launched_together(contract, new, configs, arguments)
     text, file = cut_in_place(new), new.module.source.path
-    return Conversion(old.name, both, text, file, new.name, version)
+    source = cut_in_place(old), old.module.source.path
+    return Conversion(old.name, both, text, file, new.name, *source, version=version)
+
+
+def _told(kernel: Kernel, contract: Contract, said: Contracts) -> Contract:
+    """The configs and the grid that the project gives the new version. Raises ConfigError."""
+    entries = said.of(kernel.name)
+    parameters = tuple(param.name for param in kernel.params)
+    names = (*contract.parameters, *(name for name in parameters if name not in contract.parameters))
+    known = Signature(kernel.name, names, frozenset())
+    try:
+        for key in entries:
+            if key not in parameters and key not in LAUNCH:
+                allowed = ", ".join((*parameters, *LAUNCH))
+                raise ContractTextError(key, f"{kernel.name} has no such parameter", allowed)
+        return corrected(known.empty, known, {key: entries[key] for key in ("grid", "configs") if key in entries})
+    except ContractTextError as error:
+        raise said.error(kernel.name, error) from error
+
+
+def _grid(kernel: Kernel, given: set[str], said: Contracts, told: tuple[str, ...]) -> tuple[str, ...]:
+    """The new version's own grid as far as launches of the old one can tell it; empty for the old one's."""
+    if told:
+        return told
+    try:
+        grid = any_contract(kernel, Contracts(None, said.file)).grid
+    except Decline:
+        return ()
+    names = {n.id for axis in grid for n in ast.walk(ast.parse(axis, mode="eval")) if isinstance(n, ast.Name)}
+    return grid if names <= given | {"cdiv", "min", "max"} else ()
 
 
 def _literals(kernel: Kernel, sites: tuple[CallSite, ...]) -> dict[str, object]:
@@ -105,9 +135,11 @@ def _literals(kernel: Kernel, sites: tuple[CallSite, ...]) -> dict[str, object]:
     return found
 
 
-def _configs(kernel: Kernel, contract: Contract, literals: Mapping[str, object]) -> tuple[LaunchConfig, ...]:
-    """The new version's configs, laid over the old one's; else the old one's."""
-    own = tuner_configs(kernel)
+def _configs(
+    kernel: Kernel, contract: Contract, literals: Mapping[str, object], told: tuple[LaunchConfig, ...] | None
+) -> tuple[LaunchConfig, ...]:
+    """The new version's configs, as told or in its tuner, laid over the old one's; else the old one's."""
+    own: Sequence[ConfigLiteral | LaunchConfig] | None = told or tuner_configs(kernel)
     olds = contract.configs
     if own is None:
         shared = {name: value for name, value in literals.items() if name not in contract.parameters}
@@ -137,22 +169,36 @@ def _depth(kernel: Kernel, values: Mapping[str, object]) -> int:
 
 
 def _arguments(
-    kernel: Kernel, known: set[str], entries: Mapping[str, object], literals: Mapping[str, object]
+    kernel: Kernel, given: set[str], said: Contracts, literals: Mapping[str, object]
 ) -> Iterator[tuple[str, str]]:
+    entries = said.of(kernel.name)
     for param in kernel.params:
-        if param.name in entries:
-            yield param.name, str(entries[param.name])
-        elif param.name in known:
+        if param.name in given:
             yield param.name, param.name
+        elif param.name in entries:
+            yield param.name, _entry(kernel, param.name, entries[param.name], given, said)
         elif param.name in literals:
             yield param.name, repr(literals[param.name])
         elif param.default is not None:
             yield param.name, param.default
         else:
-            file = kernel.module.source.path
-            raise Decline(
-                "TLX607", param.span, name=kernel.name, parameter=param.name, section=f"{file}::{kernel.name}"
-            )
+            section = f"{said.file}::{kernel.name}"
+            raise Decline("TLX607", param.span, name=kernel.name, parameter=param.name, section=section)
+
+
+def _entry(kernel: Kernel, name: str, entry: object, given: set[str], said: Contracts) -> str:
+    """What the user says that a parameter gets, if it can be read. Raises ConfigError."""
+    text = repr(entry) if isinstance(entry, bool | int | float) else str(entry)
+    allowed = "a parameter of the first version, an expression over them, a literal, or descriptor(a_ptr, [64, 64])"
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        raise said.error(kernel.name, f"{name}: cannot read {text!r}; allowed: {allowed}") from None
+    called = {"cdiv", "min", "max", "descriptor"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id not in given | called:
+            raise said.error(kernel.name, f"{name}: {node.id!r} is not known; allowed: {allowed}")
+    return text
 
 
 def _launched_together(

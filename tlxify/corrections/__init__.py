@@ -17,9 +17,9 @@ from dataclasses import replace
 
 from ..contract import Contract, LaunchConfig
 from .editor import Editor, Signature
-from .grammar import ContractTextError
+from .grammar import LAUNCH, ContractTextError
 
-__all__ = ["ContractTextError", "Signature", "corrected", "given"]
+__all__ = ["LAUNCH", "ContractTextError", "Signature", "corrected", "given"]
 
 
 def given(signature: Signature, entries: Mapping[str, object]) -> Contract:

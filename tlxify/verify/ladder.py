@@ -140,7 +140,8 @@ class _Ladder:
 
         configs = {index for figure in figures for index in figure.get("configs", ())}
         if not configs:
-            text = "no launch of the contract takes the specialized kernel"
+            taker = "the specialized kernel" if self.conversion.version is None else "the second version"
+            text = f"no launch of the contract suits {taker}"
             return [Evidence(Rung.SIMULATED, False, "never-specialized", text, "", self.conversion.file, 1)]
         runs = f"{total('runs')} simulated launches of {total('cases')} cases, {len(configs)} configs: no finding"
         identical, compared = total("identical"), total("compared")

@@ -21,7 +21,7 @@ class Loaded:
     path: str
     #: What `tlx.specialized` made of the kernel.
     bound: Any
-    #: Where the first of two versions lies, and the path that people know.
+    #: Where the source kernel's own module lies, and the path that people know.
     first: tuple[str, str] | None = None
 
     @property
@@ -41,23 +41,33 @@ def load(conversion: Conversion) -> Loaded:
     Raises:
         Exception: whatever the module raises; AttributeError and TypeError where it lacks the kernel's binding.
     """
-    version = conversion.version
-    if version is not None:
-        from .versions import Candidate
-
-        if version.uses_tlx:
-            import tlx
-
-            tlx.install()  # sources that say `@triton.jit` and import the fork's name of tlx
-        first, place = _imported(version.source_text, version.source_file)
-        second, path = _imported(conversion.module_text, conversion.file)
-        kernels = getattr(first, conversion.kernel), getattr(second, conversion.converted or conversion.kernel)
-        return Loaded(conversion, path, Candidate(*kernels, version, conversion.contract), (place, version.source_file))
+    if conversion.source_text:
+        return _load_apart(conversion)
     module, path = _imported(conversion.module_text, conversion.file)
     bound = getattr(module, conversion.kernel)
     if not hasattr(bound, "resolve"):
         raise TypeError(f"{conversion.kernel} is not bound to tlx.specialized(...) in {conversion.file}")
     return Loaded(conversion, path, bound)
+
+
+def _load_apart(conversion: Conversion) -> Loaded:
+    """A source kernel and what is to be judged from modules of their own: neither sees the other's names."""
+    import tlx
+
+    version = conversion.version
+    if version is not None and version.uses_tlx:
+        tlx.install()  # sources that say `@triton.jit` and import the fork's name of tlx
+    first, place = _imported(conversion.source_text, conversion.source_file)
+    second, path = _imported(conversion.module_text, conversion.file)
+    original = getattr(first, conversion.kernel)
+    if version is None:
+        bound = getattr(second, conversion.specialize)(original)
+    else:
+        from .versions import Candidate
+
+        converted = getattr(second, conversion.converted or conversion.kernel)
+        bound = Candidate(original, converted, version, conversion.contract)
+    return Loaded(conversion, path, bound, (place, conversion.source_file))
 
 
 def _imported(text: str, file: str) -> tuple[Any, str]:

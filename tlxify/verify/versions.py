@@ -25,7 +25,7 @@ class Candidate:
         self.version = version
         self.contract = contract
         #: Launches are counted where those of specialized kernels are: so the record says which of the two ran.
-        self.counters = Counters(f"{version.source_file}.{getattr(converted, '__name__', 'kernel')}")
+        self.counters = Counters(getattr(converted, "__name__", "kernel"))
 
     def resolve(self, *, grid: Any, config: Mapping[str, Any], processors: int = 0, **given: Any) -> Any:
         """The launch of the second version that corresponds to a launch of the first, as a `tlx.launch` dispatch."""
@@ -89,6 +89,8 @@ def descriptor(tensor: Any, box: list[int]) -> Any:
     """A host descriptor over a whole tensor. Raises Unsuitable."""
     from triton.tools.tensor_descriptor import TensorDescriptor
 
+    if 0 in tensor.shape:
+        raise Unsuitable("a descriptor has no empty axis")
     strides = list(tensor.stride())
     size = tensor.element_size()
     if strides[-1] != 1 or tensor.data_ptr() % 16 or any(stride * size % 16 for stride in strides[:-1]):
