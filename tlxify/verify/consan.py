@@ -59,7 +59,7 @@ def run_consan(conversion: Conversion, progress: Callable[[str], None]) -> tuple
     device.HANG_SECONDS = LAUNCH_SECONDS
     session = gpu.Session(load(conversion), repeats=1)
     config = smallest(conversion.contract)
-    cases = [case for case in gpu.gpu_cases(conversion.contract) if case.config == config]
+    cases = [case for case in gpu.cases_of(conversion) if case.config == config]
     for case in cases:
         if case.name != "own tiles":
             continue

@@ -15,7 +15,7 @@ from ..contract import Contract, cdiv
 from ..conversion import Conversion
 from ..verdict import Evidence
 from .cases import ALL_SCHEDULES, Case
-from .gpu import gpu_cases
+from .gpu import cases_of
 from .inputs import stages_of
 from .loading import load
 from .simulate import Simulation
@@ -45,11 +45,11 @@ def explain(conversion: Conversion, number: int, progress: Callable[[str], None]
 
     Args:
         conversion: its module is imported and run here.
-        number: which of `gpu_cases` went wrong.
+        number: which of the launches on the GPU (`cases_of`) went wrong.
         progress: called with a line before the launch is simulated.
     """
     simulation = Simulation(load(conversion))
-    case = gpu_cases(conversion.contract)[number]
+    case = cases_of(conversion)[number]
     small = replace(cut_down(conversion.contract, case), path="any", schedules=ALL_SCHEDULES)
     progress(f"simulating {small}")
     simulation.run(small)

@@ -53,7 +53,7 @@ def run_on_gpu(
     if reason is not None:
         return f"TLX605 no launch on a GPU: {reason}", []
     session = Session(load(conversion), repeats)
-    cases = gpu_cases(conversion.contract)
+    cases = cases_of(conversion)
     for number, case in enumerate(cases):
         if number < start or (config is not None and case.config != config):
             continue
@@ -78,10 +78,15 @@ def unusable() -> str | None:
     return None if major == 9 else f"compute capability {major}.{minor}, not 9.x"
 
 
-def gpu_cases(contract: Contract) -> list[Case]:
+def cases_of(conversion: Conversion) -> list[Case]:
+    """The launches of a conversion, or of two versions of a kernel, which have no guard between them."""
+    return gpu_cases(conversion.contract, guarded=conversion.version is None)
+
+
+def gpu_cases(contract: Contract, *, guarded: bool = True) -> list[Case]:
     """The edge cases with each config's own tiles, and a large launch of each config."""
     cases = []
-    for case in edge_cases(contract):
+    for case in edge_cases(contract, guarded=guarded):
         if case.zeroed is not None:
             continue
         if not case.tiles:
