@@ -98,7 +98,7 @@ def entries() -> dict[str, Planted]:
         "illegal access": Planted(
             planted(lambda text: far_store(text, source=False)), ("illegal-access",), ("out-of-bounds",), (1,)
         ),
-        "illegal access of the source": Planted(planted(lambda text: far_store(text, source=True)), finished=(0, 1)),
+        "illegal access of the source": Planted(planted(lambda text: far_store(text, source=True)), finished=(1,)),
         "descriptors": Planted(descriptors, finished=(0, 1)),
         "softcap": Planted(converted("attention/softcap.py"), finished=(0, 1, 2)),
         "unstable source": Planted(converted("fused/rms_linear.py"), source_fails=True),

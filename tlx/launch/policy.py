@@ -49,6 +49,8 @@ class Facts:
 
     #: Dot products in the loop.
     dots: int
+    #: Tensors that the producer loads from.
+    operands: int
     #: Rows and columns of the first product's tile, and columns of the last one's (in attention the head dimension).
     rows: int
     columns: int
@@ -93,6 +95,7 @@ def facts_of(schedule: Schedule, plan: RingPlan, views: Mapping[str, TmaView], a
     loaded = [(box, views[name].itemsize) for name, box in plan.boxes.items() if not box.stays]
     return Facts(
         dots=len(tiles),
+        operands=len(plan.boxes),
         rows=tiles[0][0],
         columns=tiles[0][1],
         last_columns=tiles[-1][1],

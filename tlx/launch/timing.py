@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tlx.launch import chip
-from tlx.launch.copies import Uncopied, copied
+from tlx.launch.copies import copied
 from tlx.launch.guard import Fallback
 from tlx.launch.record import key_of
 from tlx.launch.shadow import DEFAULT_LIMIT
@@ -65,7 +65,7 @@ class Timed:
         dispatcher = self._dispatcher
         try:
             copies = copied(args, kwargs, dispatcher.arg_names, dispatcher.chooser.written, DEFAULT_LIMIT)
-        except (Uncopied, RuntimeError) as reason:
+        except Exception as reason:  # the launch itself has to go on
             dispatcher.counters.tell("untimed", f"not timed, so the conversion runs: {reason}")
             return None
         trial = dispatcher.trial(copies.args, copies.kwargs)

@@ -22,7 +22,7 @@ from .requirements import missing_for_simulation
 #: Processes on the GPU at a time: one compiles while another launches.
 PROCESSES = 2
 #: Times that a config is taken up again behind a case on which the source ended the process.
-RESUMED = 4
+RESUMED = 2
 #: Seconds for the simulation of one launch that went wrong.
 EXPLAINED_SECONDS = 45.0
 #: Findings of one rung that are simulated: others of the same code have the same cause, as a rule.
@@ -104,7 +104,7 @@ class _Runner:
             else:
                 resume = None
             done.findings += [self._named(finding, index) for finding in outcome.findings]
-            done.finished = not outcome.findings
+            done.finished = not outcome.findings and resume is None
             if outcome.findings or resume is None:
                 break
             start = resume

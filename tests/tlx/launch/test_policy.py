@@ -23,7 +23,7 @@ SMALL = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
 
 
 def facts(**changes):
-    large = Facts(dots=1, rows=128, columns=128, last_columns=128, stage_bytes=32768, stays=False)
+    large = Facts(dots=1, operands=2, rows=128, columns=128, last_columns=128, stage_bytes=32768, stays=False)
     return replace(large, **changes)
 
 
@@ -40,9 +40,10 @@ def test_the_table_says_what_was_measured():
         ({}, False),
         ({"rows": 64, "columns": 64, "stage_bytes": 8192}, True),
         ({"rows": 64, "columns": 64, "stage_bytes": 16384}, False),
-        ({"dots": 2, "stays": True, "last_columns": 64}, True),
-        ({"dots": 2, "stays": True, "last_columns": 128}, False),
-        ({"dots": 2, "stays": False, "last_columns": 64}, False),
+        ({"dots": 2, "operands": 3, "stays": True, "last_columns": 64}, True),
+        ({"dots": 2, "operands": 3, "stays": True, "last_columns": 128}, False),
+        ({"dots": 2, "operands": 3, "stays": False, "last_columns": 64}, False),
+        ({"dots": 2, "operands": 4, "stays": True, "last_columns": 64}, False),
     ],
 )
 def test_rows_decide_by_static_facts(changes, kept):
