@@ -105,7 +105,7 @@ def entries() -> dict[str, Planted]:
     }
 
 
-def judged(name: str, planted: Planted, repeats: int = 12) -> dict[str, object]:
+def judged(name: str, planted: Planted, repeats: int = 30) -> dict[str, object]:
     """What the rung says, whether that is right, and how long it took, in seconds."""
     from tlxify.verify import Limits
     from tlxify.verify.ran import run_rung

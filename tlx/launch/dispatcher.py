@@ -10,15 +10,15 @@ from typing import Any
 from tlx.launch import chip, switches
 from tlx.launch.adapter import Adapter, Decision, Ticket, Unusable
 from tlx.launch.chooser import Chooser
-from tlx.launch.express import capture
 from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import Fallback
 from tlx.launch.keys import LaunchCache
 from tlx.launch.pointers import is_pointer, noting_storage, same_storage, storage_of
 from tlx.launch.policy import follow
 from tlx.launch.prepare import Guarded, guarded
-from tlx.launch.routes import Route, choice_of
+from tlx.launch.routes import choice_of
 from tlx.launch.schedule import Dispatch, Schedule
+from tlx.launch.shortcut import route_to_original
 from tlx.launch.stack import Stack, layers_of, rebuild, take_apart, tuner_over
 from tlx.launch.stats import Counters
 from tlx.launch.tuning import Boxes, Candidate, candidates, config_of
@@ -137,7 +137,9 @@ class Dispatcher:
         if self.stack.known:
             compiled = self.original.run(*args, grid=grid, warmup=False, **kwargs)
             if decision.repeats < 2 and decision.device is not None:
-                self._find_original_route(decision, compiled, args, kwargs)
+                decision.repeats += 1
+                if decision.repeats == 2:
+                    decision.original_route = route_to_original(self.stack, decision.device, compiled, args, kwargs)
             return compiled
         # An outer decorator of someone else's may know no more than this.
         return self.original[grid](*args, **kwargs)
@@ -196,29 +198,6 @@ class Dispatcher:
         found = self._adapter.route(decision, choice, kwargs)
         if found is not None:
             decision.routes[follows] = found
-
-    def _find_original_route(
-        self, decision: Decision, compiled: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> None:
-        """After a launch of the original: whether the next of this description can go the short way."""
-        decision.repeats += 1
-        kernel, tuner = self.stack.kernel, self.stack.tuner
-        layers = self.stack.layers
-        if decision.repeats < 2 or len(layers) > 1 or (layers and layers[0] is not tuner) or "ctas_per_cga" in kwargs:
-            return
-        choice = None if tuner is None else choice_of(tuner, args, kwargs)
-        if tuner is not None and choice is None:
-            return
-        config = {} if choice is None else choice.config.all_kwargs()
-        named, _ = self._adapter.bind(args, {**kwargs, **config})
-        values = [named[name] for name in self._adapter.arg_names]
-        express = capture(kernel, compiled, decision.device, values)
-        if express is None:
-            return
-        positions = {name: position for position, name in enumerate(self._adapter.arg_names[: len(args)])}
-        tensors = [(name, positions.get(name, -1)) for name, value in named.items() if is_pointer(value)]
-        meta = {name: named[name] for name in self._adapter.arg_names if not is_pointer(named[name])}
-        decision.original_route = Route(express, kernel, choice, meta, tensors)
 
     def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
         """Compile without launching: the specialized kernel if it would run, for every config; else the original."""
@@ -315,8 +294,7 @@ class Dispatcher:
 
     def _ask_guard(self, named: Mapping[str, Any], tensors: tuple[str, ...]) -> Guarded:
         """What the guard says to these arguments of the source; its answer still holds the tensors."""
-        if self.stack.tuner is not None:
-            named = {**named, **_agreed(self.stack.tuner.configs)}
+        named = {**named, **self.stack.agreed}
         try:
             return guarded(self._guard(**named), named, tensors)
         except Fallback:
@@ -438,16 +416,6 @@ class Dispatcher:
         level = logging.WARNING if refusal.code in LOUD else logging.INFO
         self.counters.tell(refusal.code, f"the original runs: {refusal}", level)
         return refusal
-
-
-def _agreed(configs: Sequence[Any]) -> dict[str, Any]:
-    """The constexprs that all configs of a tuner set to one value: a launch has them, whichever is chosen."""
-    first, *others = configs
-    return {
-        name: value
-        for name, value in first.kwargs.items()
-        if all(name in other.kwargs and other.kwargs[name] == value for other in others)
-    }
 
 
 def _as_config(config: Any) -> Any:

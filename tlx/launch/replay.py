@@ -76,7 +76,6 @@ def replayed(record: Mapping[str, Any], kernel: Any, arguments: Mapping[str, Any
     dispatcher = kernel._dispatcher
     if record["grid"] is None:
         raise Unreplayable("the grid was asked for what only a tuner's config tells")
-    dispatcher.chooser.read()
     kwargs, grid = {**arguments, **record["options"]}, tuple(record["grid"])
     names, written = dispatcher.arg_names, dispatcher.chooser.written
     mine, theirs = (copied((), kwargs, names, written, LIMIT) for _ in range(2))

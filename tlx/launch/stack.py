@@ -35,6 +35,16 @@ class Stack:
         """The outermost of Triton's tuners, or `None`."""
         return next((layer for layer in self.layers if type(layer) is Autotuner), None)
 
+    @property
+    def agreed(self) -> dict[str, Any]:
+        """The constexprs that all configs of the tuner set to one value: a launch has them, whichever is chosen."""
+        configs = [] if self.tuner is None else self.tuner.configs
+        return {
+            name: value
+            for name, value in (configs[0].kwargs.items() if configs else ())
+            if all(name in config.kwargs and config.kwargs[name] == value for config in configs)
+        }
+
     def complete(self, arguments: Mapping[str, Any], config: Any = None) -> dict[str, Any]:
         """What reaches the jit function when the outermost tuner picks `config`: its entries and all heuristics."""
         named = dict(arguments)

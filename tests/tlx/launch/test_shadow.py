@@ -2,6 +2,7 @@
 
 import json
 import random
+import sys
 
 import pytest
 import triton
@@ -11,7 +12,7 @@ from tests.tlx.launch import kernels
 from tests.tlx.launch.fakes import TILES, Launch, Recording, grid_of
 from tlx.launch import chip, shadow
 from tlx.launch.agreement import FLOOR_ULPS, MANTISSA, disagreement
-from tlx.launch.replay import arguments_of
+from tlx.launch.replay import Unreplayable, arguments_of, main, replayed
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.triton]
@@ -220,6 +221,58 @@ def test_a_share_that_is_none_is_an_error(bench, monkeypatch, value):
     monkeypatch.setenv("TLXIFY_SHADOW", value)
     with pytest.raises(ValueError, match="TLXIFY_SHADOW"):
         launched(bench.bind())
+
+
+class TestReplay:
+    @pytest.fixture
+    def record(self, adding, monkeypatch, tmp_path):
+        """The record of a disagreement, and the kernel that made it."""
+        monkeypatch.setenv("TLXIFY_SHADOW_DIR", str(tmp_path))
+        kernel = adding(step=1.5)
+        launched(kernel)
+        return json.loads(next(tmp_path.iterdir()).read_text()), kernel
+
+    def test_the_launch_is_made_again(self, bench, record):
+        told, kernel = record
+        found = replayed(told, kernel, arguments_of(told, "cpu"))
+        assert found.startswith("c_ptr[")
+        bench.converted.step = 1.0
+        assert replayed(told, kernel, arguments_of(told, "cpu")) is None
+
+    def test_what_the_guard_refuses_cannot_be(self, record):
+        told, kernel = record
+        arguments = arguments_of(told, "cpu")
+        arguments["c_ptr"] = arguments["a_ptr"]
+        with pytest.raises(Unreplayable, match="overlap"):
+            replayed(told, kernel, arguments)
+
+    def test_small_integers_come_back_and_large_ones_are_missed(self, record):
+        told, _ = record
+        index = {
+            "shape": [3],
+            "strides": [1],
+            "offset": 0,
+            "storage": 9,
+            "storage_bytes": 24,
+            "alignment": 0,
+            "dtype": "i64",
+        }
+        told["arguments"]["index"] = {**index, "values": [2, 0, 1]}
+        assert arguments_of(told, "cpu")["index"].tolist() == [2, 0, 1]
+        told["arguments"]["index"] = index
+        with pytest.raises(Unreplayable, match="may be indices"):
+            arguments_of(told, "cpu")
+
+    @pytest.mark.parametrize(
+        ("changes", "words"), [({"format": 0}, "format 0"), ({"file": "gone.py"}, "no module"), ({}, "not bound")]
+    )
+    def test_the_command_says_what_it_lacks(self, record, tmp_path, monkeypatch, capsys, changes, words):
+        # The command imports the kernel's module anew, which is right for a process of its own only.
+        monkeypatch.setitem(sys.modules, kernels.__name__, kernels)
+        path = tmp_path / "record.json"
+        path.write_text(json.dumps({**record[0], **changes}))
+        assert main([str(path)]) == 2
+        assert words in capsys.readouterr().err
 
 
 class TestAgreement:
