@@ -4,8 +4,10 @@
 
 keeps every launch site as it is. A launch goes: proxy (the object the name is bound to) → dispatcher (which kernel?) →
 keys (seen before?), guard and chip (may it?) → stack (the user's own tuner and heuristics, rebuilt) → adapter (tuning:
-config → rings; prepare: arguments and grid) → the converted kernel; or, at any step, → the original. From the third
-launch of one description on, a route leads from the keys straight to the compiled kernel of either (routes, express).
+config → rings; policy: is it wanted? prepare: arguments and grid) → the converted kernel; or, at any step, → the
+original. From the third launch of one description on, a route leads from the keys straight to the compiled kernel of
+either (routes, express).
+What wants both kernels to run, to compare or to time them, takes the place of a route (chooser, shadow, timing).
 """
 
 from tlx.launch.dispatcher import StaleKernelError
