@@ -159,6 +159,18 @@ def test_the_rung_compares_repeats_and_records(in_process):
     assert len(proof["source"]) == len(proof["converted"]) == 16
 
 
+@pytest.mark.torch
+def test_other_launches_can_be_run_instead(in_process):
+    contract = small((64, 2), (32, 2))
+    case = next(case for case in gpu_cases(contract) if case.config == 1 and case.name == "own tiles")
+    launches = [replace(case, name="captured", path="any")]
+    found = ran.run_rung(samples.conversion(contract=contract), Limits(60.0), lambda text: None, 3, launches)
+    facts = {item.code: item.text for item in found.evidence}
+    assert facts["launches"].endswith("launches of 1 cases, 1 configs on a GPU")
+    assert facts["stability"].startswith("2 repeats")
+    assert found.finished == (1,)
+
+
 #: Code → what to replace in the sample, from the back, and what by.
 FAULTS = {
     "mismatch": ("acc = tl.maximum(acc, 0.0)", "acc = tl.maximum(acc, 0.1)"),

@@ -8,7 +8,7 @@ around the rings twice. Only called in a child process: the module is imported a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..contract import Contract, cdiv
@@ -40,16 +40,19 @@ def cut_down(contract: Contract, case: Case) -> Case:
     return replace(case, values=tuple(values.items()), trips=trips)
 
 
-def explain(conversion: Conversion, number: int, progress: Callable[[str], None]) -> tuple[str, list[Evidence]]:
+def explain(
+    conversion: Conversion, number: int, progress: Callable[[str], None], cases: Sequence[Case] | None = None
+) -> tuple[str, list[Evidence]]:
     """What was simulated, in words, and what was found.
 
     Args:
         conversion: its module is imported and run here.
         number: which of the launches on the GPU (`cases_of`) went wrong.
         progress: called with a line before the launch is simulated.
+        cases: what was launched instead of those.
     """
     simulation = Simulation(load(conversion))
-    case = cases_of(conversion)[number]
+    case = (cases_of(conversion) if cases is None else cases)[number]
     small = replace(cut_down(conversion.contract, case), path="any", schedules=ALL_SCHEDULES)
     progress(f"simulating {small}")
     simulation.run(small)

@@ -7,7 +7,7 @@ which of the two kernels ran.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,8 @@ from .record import Record
 
 #: Launches of each repeated case; races between warps show in one of thirty, or never.
 REPEATS = 30
+#: Cases that are launched so often, by name.
+REPEATED = ("own tiles", "full size", "captured")
 #: Tiles along each side of the result, and trips, of the large launches: several waves of CTAs.
 TILES, TRIPS = 16, 16
 #: Repeats of the source that differ and are measured: each is fetched from the device.
@@ -39,6 +41,7 @@ def run_on_gpu(
     repeats: int = REPEATS,
     config: int | None = None,
     start: int = 0,
+    cases: Sequence[Case] | None = None,
     partial: Callable[[Record, list[Evidence]], None] = lambda record, findings: None,
 ) -> tuple[Record | str, list[Evidence]]:
     """What ran, or why nothing could, and findings; `detail` of a finding begins with the number of its case.
@@ -49,19 +52,20 @@ def run_on_gpu(
         repeats: launches of each repeated case.
         config: only the cases of this config.
         start: cases before this one are left out.
+        cases: instead of the contract's own.
         partial: called after each case with the record and the findings so far.
     """
     reason = unusable()
     if reason is not None:
         return f"TLX605 no launch on a GPU: {reason}", []
     session = Session(load(conversion), repeats)
-    cases = cases_of(conversion)
+    cases = cases_of(conversion) if cases is None else cases
     for number, case in enumerate(cases):
         if number < start or (config is not None and case.config != config):
             continue
         progress(f"ran: {number + 1}/{len(cases)} {case.name}")
         session.number = number
-        session.run(case, thorough=case.name in ("own tiles", "full size"))
+        session.run(case, thorough=case.name in REPEATED)
         partial(session.record, session.findings)
         if session.dead:
             session.record.resume = number + 1

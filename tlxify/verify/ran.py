@@ -7,7 +7,7 @@ its own config is lost, or nothing where the source was at fault, for then anoth
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 from . import consan
+from .cases import Case
 from .child import Job, Limits, Outcome, run_job
 from .record import Record, merge
 from .requirements import missing_for_simulation
@@ -46,7 +47,13 @@ class Ran:
     finished: tuple[int, ...] = field(default=())
 
 
-def run_rung(conversion: Conversion, limits: Limits, progress: Progress, repeats: int | None = None) -> Ran:
+def run_rung(
+    conversion: Conversion,
+    limits: Limits,
+    progress: Progress,
+    repeats: int | None = None,
+    cases: Sequence[Case] | None = None,
+) -> Ran:
     """Launches every config of a conversion on the GPU of this machine.
 
     Args:
@@ -54,14 +61,18 @@ def run_rung(conversion: Conversion, limits: Limits, progress: Progress, repeats
         limits: of each child.
         progress: called with a line per case, from several threads.
         repeats: launches of each repeated case; by default as many as races need to show.
+        cases: instead of the contract's own, such as captured launches; any of these may be the original's to run.
     """
-    runner = _Runner(
-        conversion, Limits(limits.seconds, None), progress, {} if repeats is None else {"repeats": repeats}
-    )
+    options: dict[str, Any] = {} if repeats is None else {"repeats": repeats}
+    configs: Sequence[int] = range(len(conversion.contract.configs))
+    if cases is not None:
+        options["cases"] = list(cases)
+        configs = [config for config in configs if any(case.config == config for case in cases)]
+    runner = _Runner(conversion, Limits(limits.seconds, None), progress, options)
     with ThreadPoolExecutor(PROCESSES) as pool, ThreadPoolExecutor(1) as simulator, ThreadPoolExecutor(1) as beside:
         runner.simulator = simulator
         sanitized = None if not consan.wanted() else beside.submit(runner.sanitized)
-        outcomes = list(pool.map(runner.config, range(len(conversion.contract.configs))))
+        outcomes = list(pool.map(runner.config, configs))
         skipped = next((outcome for outcome in outcomes if isinstance(outcome, str)), None)
         if skipped is not None:
             return Ran(skipped=skipped)
@@ -69,8 +80,8 @@ def run_rung(conversion: Conversion, limits: Limits, progress: Progress, repeats
         findings = [future.result() for outcome in done for future in outcome.findings]
         extra = [] if sanitized is None else sanitized.result()
     records = [outcome.record for outcome in done]
-    finished = tuple(config for config, outcome in enumerate(done) if outcome.finished)
-    ran = _judged(conversion, records, findings, finished)
+    finished = tuple(config for config, outcome in zip(configs, done, strict=True) if outcome.finished)
+    ran = _judged(conversion, records, findings, finished, expected=cases is None)
     return replace(ran, evidence=(*ran.evidence, *extra))
 
 
@@ -134,7 +145,8 @@ class _Runner:
         if (missing := missing_for_simulation()) is not None:
             return replace(finding, detail=f"{finding.detail}\nnot simulated: {missing}")
         limits = Limits(min(self.limits.seconds, EXPLAINED_SECONDS))
-        outcome = run_job(Job("explain", self.conversion, Rung.RAN, {"number": number}, limits), self.progress)
+        options = {"number": number, **{name: value for name, value in self.options.items() if name == "cases"}}
+        outcome = run_job(Job("explain", self.conversion, Rung.RAN, options, limits), self.progress)
         return named(finding, outcome)
 
 
@@ -159,7 +171,14 @@ def named(finding: Evidence, simulated: Outcome) -> Evidence:
     )
 
 
-def _judged(conversion: Conversion, records: list[Record], findings: list[Evidence], finished: tuple[int, ...]) -> Ran:
+def _judged(
+    conversion: Conversion,
+    records: list[Record],
+    findings: list[Evidence],
+    finished: tuple[int, ...],
+    *,
+    expected: bool,
+) -> Ran:
     total = merge(records)
     file = conversion.file
     if total.source_varies:
@@ -169,7 +188,7 @@ def _judged(conversion: Conversion, records: list[Record], findings: list[Eviden
         evidence = [Evidence(Rung.RAN, True, "source-fails", text, told, file, 1), *findings]
         return Ran(tuple(evidence), source_fails=True, finished=finished)
     facts = [Evidence(Rung.RAN, True, code, text, detail) for code, text, detail in _facts(total, records)]
-    if not findings and not total.specialized:
+    if expected and not findings and not total.specialized:
         failures = f"; {total.source_failures[0]}" if total.source_failures else ""
         text = f"no launch took the specialized kernel{failures}"
         findings = [Evidence(Rung.RAN, False, "never-specialized", text, "\n".join(total.source_failures), file, 1)]
