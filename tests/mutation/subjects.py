@@ -205,12 +205,14 @@ def tutorials() -> list[Subject]:
     add("blackwell-grouped-gemm_test.py", blackwell.test_grouped_gemm, ctas=(1, 2))
     for file in test_blackwell_attention.KERNELS:
         add(file, test_blackwell_attention.test_attention, file=(file,))
+        add(file, test_blackwell_attention.test_everything_is_used_again, file=(file,))
         if file != "blackwell_fa_ws.py":
             add(file, test_blackwell_attention.test_causal, file=(file,))
         if file in ("blackwell_fa_ws_pipelined_persistent.py", "blackwell_fa_clc.py"):
             add(file, test_blackwell_attention.test_rescaled_only_where_needed, file=(file,))
     for file in test_layernorm.KERNELS:
-        add(file, test_layernorm.test_layernorm, file=(file,), ctas=(2, 4))
+        for ctas, rows in ((2, 7), (4, 7), (2, 19)):
+            add(file, test_layernorm.test_layernorm, file=(file,), ctas=(ctas,), rows=(rows,))
     return [Subject("tutorials", file, tuple(recipes)) for file, recipes in found.items()]
 
 
