@@ -222,7 +222,7 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
     for trips in sorted({1, stages - 1, stages, stages + 1, 2 * stages + 1}):
         case = with_sizes(replace(base, schedules=schedules), contract, **{size: trips * extent})
         yield replace(case, name=f"{case.trips} trips")
-    if thorough and size not in {other for other, _ in contract.tiled}:
+    if thorough and not _sizes_a_result(contract, size):
         single = {other: tile_extent(base.constants(contract), tile) for other, tile in contract.tiled}
         case = with_sizes(replace(base, schedules=ONE_SCHEDULE), contract, **single, **{size: MANY_TRIPS * extent})
         yield replace(case, name=f"{case.trips} trips of one tile")

@@ -115,7 +115,7 @@ class _Ladder:
 
     def simulated(self) -> list[Evidence]:
         """The edge cases, dealt out to the children, and some drawn launches."""
-        drawn = DRAWN // PROCESSES
+        drawn = DRAWN // PROCESSES if self.replay is None else 0
         options = [
             {"share": (number, PROCESSES), "drawn": drawn, "replay": self.replay, "minimal": self.replay is None}
             for number in range(PROCESSES if self.replay is None else 1)
@@ -142,6 +142,8 @@ class _Ladder:
         if not configs:
             taker = "the specialized kernel" if self.conversion.version is None else "the second version"
             text = f"no launch of the contract suits {taker}"
+            if self.replay is not None:
+                text = f"this launch does not suit {taker}: nothing was compared"
             return [Evidence(Rung.SIMULATED, False, "never-specialized", text, "", self.conversion.file, 1)]
         runs = f"{total('runs')} simulated launches of {total('cases')} cases, {len(configs)} configs: no finding"
         identical, compared = total("identical"), total("compared")

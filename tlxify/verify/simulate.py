@@ -114,7 +114,7 @@ class Simulation:
             return
         self.tally.cases += 1
         dispatch = resolve(self.loaded, case, arguments, _tensors(arguments))
-        if (text := misdirected(case, arguments, dispatch, self.views)) is not None:
+        if (text := misdirected(case, arguments, dispatch, self.views, self.loaded.bound.converted)) is not None:
             self.tally.found(self._evidence("dispatch", text, case))
         if dispatch.path != "specialized":
             self.tally.original += 1  # the source itself would run: there is nothing to compare
