@@ -73,6 +73,14 @@ def test_a_trap_is_a_mismatch(trap):
     assert finding.line > 0
 
 
+def test_yesterdays_answer_does_not_help_a_kernel_that_writes_nothing():
+    # The sound kernel leaves its answer in memory that the next launch may be given.
+    case = next(case for case in edge_cases(samples.CONTRACT) if case.name == "2 trips")
+    for _ in range(3):
+        assert not simulate(samples.conversion(), cases=[case]).findings
+        assert codes(simulate(samples.conversion(MISMATCHES["writes nothing"]), cases=[case])) == {"mismatch"}
+
+
 def test_writing_past_the_end_hits_a_canary():
     tally = simulated(fooled("(columns[None, :] < N)", "(columns[None, :] < N + 1)"))
     assert "canary" in codes(tally)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from tlxify.cli import main
 from tlxify.config import ConfigError
 from tlxify.conversion import Conversion
 from tlxify.job import paired
@@ -142,6 +145,48 @@ def test_a_wrong_version_is_caught_in_its_own_file_and_line(versions, fault):
     assert finding.code in ("mismatch", "canary", "global-out-of-bounds")
     assert finding.file == "new.py"
     assert finding.line in (0, NEW.splitlines().index("def product("), NEW[: NEW.index("tl.store")].count("\n") + 1)
+
+
+AXPY = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def axpy(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    y = tl.load(y_ptr + at, mask=at < n)
+    tl.store(out_ptr + at, x - 2.0 * y, mask=at < n)
+"""
+
+
+def test_swapped_inputs_of_equal_shape_are_caught(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("old.py").write_text(AXPY)
+    for new, right in (
+        (AXPY.replace("x - 2.0 * y", "-2.0 * y + x"), True),
+        (AXPY.replace("x - 2.0 * y", "y - 2.0 * x"), False),
+    ):
+        Path("new.py").write_text(new)
+        (kernel,) = paired(Path("old.py"), Path("new.py"), "axpy", None).kernels
+        findings = list(simulate(kernel.conversion, enough=1).findings.values())
+        assert [finding.code for finding in findings] == ([] if right else ["mismatch"])
+
+
+def test_the_printed_command_repeats_the_finding(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("old.py").write_text(AXPY)
+    Path("new.py").write_text(AXPY.replace("mask=at < n)\n    y", "mask=at < n - 1, other=0.0)\n    y"))
+    words = ["verify", "old.py", "new.py", "--kernel", "axpy", "--upto", "simulated"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 1
+    (command,) = (line for line in result.output.splitlines() if line.strip().startswith("replay: "))
+    assert "n = 1;" in result.output, "one element shows it"
+    again = CliRunner().invoke(main, shlex.split(command.strip().removeprefix("replay: tlxify ")))
+    assert again.exit_code == 1
+    (finding,) = (line for line in result.output.splitlines() if ": mismatch: " in line)
+    assert finding in again.output.splitlines()
 
 
 def test_a_failing_launch_is_made_small_and_can_be_repeated(versions):
