@@ -242,6 +242,56 @@ def test_a_race_in_a_tlx_version_is_named_with_its_line(versions, old, new, code
         assert "tlx." in lines[finding.line - 1]
 
 
+#: The kernel by hand with descriptors that it makes itself: pointers and strides are all that it takes.
+SELF_MADE = (
+    BY_HAND.replace("a_desc, b_desc, c_ptr,", "a_ptr, b_ptr, c_ptr,")
+    .replace("stride_cm, stride_cn,", "stride_am, stride_bk, stride_cm, stride_cn,")
+    .replace(
+        "    a_ring = ",
+        "    a_desc = tl.make_tensor_descriptor(a_ptr, [M, K], [stride_am, 1], [HALF_M, BLOCK_K])\n"
+        "    b_desc = tl.make_tensor_descriptor(b_ptr, [K, N], [stride_bk, 1], [BLOCK_K, BLOCK_N])\n"
+        "    a_ring = ",
+    )
+)
+#: Nothing is inferred of a TLX kernel: the project says it all.
+GIVEN = """\
+[tool.tlxify.contracts."old.py::gemm_ws"]
+a_ptr = "fp16|bf16[M, K] strides(stride_am, 1) layouts(padded)"
+b_ptr = "fp16|bf16[K, N] strides(stride_bk, 1) layouts(padded) dtype_of(a_ptr)"
+c_ptr = "out fp16|bf16[M, N] strides(stride_cm, stride_cn)"
+M = "size"
+N = "size"
+K = "size"
+stride_am = "stride"
+stride_bk = "stride"
+stride_cm = "stride"
+stride_cn = "stride"
+BLOCK_M = "tile"
+BLOCK_N = "tile"
+BLOCK_K = "tile"
+ACTIVATION = "option in {'', 'leaky_relu'}"
+grid = "(cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N),)"
+trips = "cdiv(K, BLOCK_K)"
+tiles = ["M by BLOCK_M", "N by BLOCK_N"]
+configs = ["BLOCK_M=64, BLOCK_N=32, BLOCK_K=32, GROUP_M=2, STAGES=2, num_stages=2"]
+"""
+
+
+def test_both_versions_may_be_tlx(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("old.py").write_text(SELF_MADE)
+    Path("pyproject.toml").write_text(GIVEN)
+    for new, codes in ((SELF_MADE, set()), (SELF_MADE.replace("0.01 * acc", "0.02 * acc"), {"mismatch"})):
+        Path("new.py").write_text(new)
+        outcome = paired(Path("old.py"), Path("new.py"), "gemm_ws", None)
+        assert not outcome.diagnostics, [item.message for item in outcome.diagnostics]
+        (kernel,) = outcome.kernels
+        assert kernel.contract.origin == "given"
+        tally = tried(kernel.conversion, "5 trips", "sizes", "ACTIVATION = 'leaky")
+        assert not tally.source_fails
+        assert {finding.code for finding in tally.findings.values()} == codes
+
+
 def test_sources_for_metas_triton_are_understood(versions):
     text = BY_HAND.replace("import tlx\n", "import triton.language.extra.tlx as tlx\n").replace(
         "@tlx.jit", "@triton.jit"

@@ -118,7 +118,7 @@ def own_tiles(contract: Contract, case: Case) -> Case:
         if isinstance(value, int) and isinstance(step, int) and isinstance(full, int):
             tiles = (value + step // 2) // step
             values[size] = max(0, tiles * full + value - tiles * step)
-    return replace(case, tiles=(), values=tuple(values.items()))
+    return with_sizes(replace(case, tiles=(), values=tuple(values.items())), contract)
 
 
 def _tiles(contract: Contract) -> list[str]:

@@ -151,7 +151,7 @@ class _Ladder:
         numerics = f"{identical} of {compared} outputs bit-identical to the source"
         numerics += f"; worst error {error:.2g} (source {source_error:.2g})"
         if any(figure.get("unlifted") for figure in figures):
-            numerics += "; no exact oracle: the source rounds to integers or fp8, so it alone was compared with"
+            numerics += "; no exact oracle: the source is TLX, or rounds to integers or fp8; it alone was compared with"
         facts = [("schedules", runs), ("numerics", numerics)]
         if self.conversion.version is None:
             facts.append(

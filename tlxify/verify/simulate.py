@@ -129,7 +129,7 @@ class Simulation:
         try:
             expected = reference(self.loaded.source, self.contract, target)
         except SourceFails as failure:
-            self.tally.source_fails = self.tally.source_fails or f"{failure} with {case}"
+            self.tally.source_fails = self.tally.source_fails or self.loaded.shown(f"{failure} with {case}")
             return
         self.tally.unlifted |= expected.exact is None
         plain = self.version is not None and not self.version.uses_tlx
