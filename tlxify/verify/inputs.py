@@ -215,6 +215,12 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
     base, stages = base_case(contract, index), stages_of(contract, index)
     if contract.contracted is None:
         yield replace(base, name="two tiles each way", schedules=ALL_SCHEDULES)
+        # Which sizes the trips come from is not known: enough of all of them fills every ring twice.
+        constants = base.constants(contract)
+        deep = {size: (2 * stages + 1) * tile_extent(constants, tile) for size, tile in contract.tiled}
+        if deep:
+            case = replace(base, schedules=ALL_SCHEDULES if thorough else ONE_SCHEDULE)
+            yield replace(with_sizes(case, contract, **deep), name="many tiles each way")
         return
     size, tile = contract.contracted
     extent = tile_extent(base.constants(contract), tile)
