@@ -37,7 +37,7 @@ from .mutator import Mutant, mutants
 
 Recipe = Callable[[], object]
 #: Names of further launches: operands the other way around, rings used again, more tiles than programs, every option.
-FURTHER = re.compile(r"transposed|^many tiles|^sizes|^\w+ = (?!0$)")
+FURTHER = re.compile(r"transposed|^many tiles|^twice|^sizes|^\w+ = (?!0$)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
