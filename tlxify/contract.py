@@ -16,6 +16,8 @@ from typing import Literal
 FLOAT16_DTYPES = ("fp16", "bf16")
 #: Those of 8 bits that tensor cores multiply.
 BYTE_DTYPES = ("fp8e4nv", "fp8e5", "i8")
+#: Element types that memory of a launch may have.
+ELEMENT_TYPES = (*FLOAT16_DTYPES, "fp32", "fp64", "fp8e4nv", "fp8e5", "i8", "i16", "i32", "i64", "u8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class TensorSpec:
     rising: bool = False
     #: The axis (from the first) that must be the contiguous one for the tensor cores to read elements of 8 bits.
     deep: int | None = None
+    #: How it may lie in memory, by the names of `verify.cases.Layout`. Empty: in every way.
+    layouts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,10 @@ class Contract:
     tuned: tuple[str, ...] = ()
     #: Pointers that nothing is read or written through in these launches: None is passed for them.
     absent: tuple[str, ...] = ()
+    #: Least and largest value of sizes; None where only the least is known.
+    bounds: tuple[tuple[str, int, int | None], ...] = ()
+    #: Who says so: the analyses, the analyses corrected by the user, or the user alone.
+    origin: Literal["inferred", "corrected", "given"] = "inferred"
 
 
 def complete(contract: Contract, known: dict[str, object]) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from .analyses import analyze as analyze_kernel
 from .analyses.assuming import readings, relaxed
-from .analyses.contracts import infer_contract
+from .config import Contracts, contracts_of
 from .contract import Contract
+from .contracting import contract_of
 from .conversion import Conversion
 from .diagnostics import Decline, Diagnostic
 from .facts import Facts
@@ -47,24 +48,21 @@ class Analysis:
 def analyze(source: SourceFile, kernel: str | None = None) -> tuple[Analysis, ...]:
     """Facts about the kernels of a file, or about the one of that name. Raises Decline."""
     chosen = _chosen(parse_module(_written_by_user(source)), (kernel,) if kernel else None)
-    return tuple(_analyzed(found) for found in chosen)
+    said = contracts_of(Path(source.path))
+    return tuple(_analyzed(found, said) for found in chosen)
 
 
-def _analyzed(kernel: Kernel) -> Analysis:
+def _analyzed(kernel: Kernel, said: Contracts) -> Analysis:
     kernel = written_out(kernel)
     try:
         facts = analyze_kernel(kernel)
     except Decline as refusal:
         refusal.diagnostic = refusal.diagnostic.located(kernel.module.source)
         raise
-    return Analysis(kernel, facts, _contract(kernel, facts))
-
-
-def _contract(kernel: Kernel, facts: Facts) -> Contract | None:
     try:
-        return infer_contract(kernel, facts)
+        return Analysis(kernel, facts, contract_of(kernel, facts, said))
     except Decline:
-        return None
+        return Analysis(kernel, facts, None)
 
 
 def convert(
@@ -84,9 +82,10 @@ def convert(
     width = line_length(Path(source.path))
     results: list[tuple[KernelOutcome, blocks.Piece | None]] = []
     pieces: list[blocks.Piece] = []
+    said = contracts_of(Path(source.path))
     for kernel in _chosen(module, kernels):
         outcome, piece = _convert_one(
-            kernel, pieces, target, width, persistent=SCHEDULES[schedule], profitable=profitable
+            kernel, pieces, target, width, said, persistent=SCHEDULES[schedule], profitable=profitable
         )
         results.append((outcome, piece))
         pieces += [piece] if piece is not None else []
@@ -112,14 +111,15 @@ def _convert_one(
     beside: list[blocks.Piece],
     target: Target,
     width: int,
+    said: Contracts,
     *,
     persistent: bool,
     profitable: bool,
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
     """The kernel converted in the first form that can be; else why its first form cannot be."""
-    outcome, piece = _convert_form(kernel, beside, target, width, persistent=persistent, profitable=profitable)
+    outcome, piece = _convert_form(kernel, beside, target, width, said, persistent=persistent, profitable=profitable)
     for form in other_forms(kernel) if outcome.verdict_word == "declined" else ():
-        other, found = _convert_form(form, beside, target, width, persistent=persistent, profitable=profitable)
+        other, found = _convert_form(form, beside, target, width, said, persistent=persistent, profitable=profitable)
         if found is not None:
             return other, found
     return outcome, piece
@@ -130,6 +130,7 @@ def _convert_form(
     beside: list[blocks.Piece],
     target: Target,
     width: int,
+    said: Contracts,
     *,
     persistent: bool,
     profitable: bool,
@@ -143,7 +144,7 @@ def _convert_form(
 
         def planned(facts: Facts) -> tuple[Plan, Contract]:
             plan = make_plan(kernel, facts, target, persistent=persistent, profitable=profitable)
-            return plan, infer_contract(kernel, facts)
+            return plan, contract_of(kernel, facts, said)
 
         for facts in readings(kernel):
             try:

@@ -23,6 +23,7 @@ from .events import DotEvent, LoadEvent, StoreEvent
 from .interpret import Interpreter
 from .units import unit_strides
 from .values import DOT, MISSING, Value
+from .widths import wide_names
 
 __all__ = ["analyze"]
 
@@ -90,6 +91,7 @@ class _Assembly:
             effects=tuple((place.span, what) for place, what in self.events.effects),
             problems=tuple(self.problems),
             casts=tuple(sorted(self.events.casts)),
+            wide=wide_names(self.kernel.body),
             blocks=tuple(block for event in touched if (block := self._block(event)) is not None),
             assumed=tuple(sorted(self.assumed.items())),
             undecided=tuple(self.events.undecided),

@@ -79,20 +79,25 @@ class Built:
 
 def judge(facts: CompiledFacts) -> Iterator[tuple[str, str]]:
     """Codes and sentences for everything that a specialized kernel must not be."""
-    if facts.stack or facts.counts.get("LDL", 0) or facts.counts.get("STL", 0):
-        yield "stack", f"{facts.stack} bytes of stack per thread: values are spilled to memory"
-    elif facts.spill_stores or facts.spill_loads:
-        yield "stack", f"{facts.spill_stores} bytes of spill stores and {facts.spill_loads} of loads"
+    yield from judge_version(facts)
     if not any(loop.get(op, 0) for loop in facts.dot_loops for op in PRODUCTS):
         yield "no-hgmma", "no loop multiplies on the tensor cores (HGMMA)"
     if not any(loop.get("UTMALDG", 0) for loop in facts.load_loops):
         yield "no-utmaldg", "no loop loads through the TMA (UTMALDG)"
     if not facts.counts.get("USETMAXREG", 0):
         yield "no-setmaxreg", "the tasks do not move registers (no USETMAXREG): the kernel is not warp-specialized"
-    for note in sorted(set(facts.notes) & set(FATAL_NOTES)):
-        yield f"c{note}", f"ptxas remark C{note}: {FATAL_NOTES[note]}"
     if facts.dot_loop_conversions:
         yield "convert-layout", f"the dot loop converts layouts: {facts.dot_loop_conversions[0]}"
+
+
+def judge_version(facts: CompiledFacts) -> Iterator[tuple[str, str]]:
+    """Codes and sentences for what no kernel should be, however it is written."""
+    if facts.stack or facts.counts.get("LDL", 0) or facts.counts.get("STL", 0):
+        yield "stack", f"{facts.stack} bytes of stack per thread: values are spilled to memory"
+    elif facts.spill_stores or facts.spill_loads:
+        yield "stack", f"{facts.spill_stores} bytes of spill stores and {facts.spill_loads} of loads"
+    for note in sorted(set(facts.notes) & set(FATAL_NOTES)):
+        yield f"c{note}", f"ptxas remark C{note}: {FATAL_NOTES[note]}"
     if facts.shared > SHARED_BYTES:
         yield "shared-memory", f"{facts.shared} bytes of shared memory; a CTA has {SHARED_BYTES}"
 
@@ -174,8 +179,8 @@ def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
             text = f"config {variant.case.config} is left to the original ({dispatch.code}: {dispatch.text})"
             built.findings.append(_finding(loaded, "dispatch", text, variant))
         return
-    if (text := asserted_away(loaded, variant.case.config)) is not None:
-        built.left.setdefault(variant.case.config, f"static-assert: {text}")
+    if (assertion := asserted_away(loaded, variant.case.config)) is not None:
+        built.left.setdefault(variant.case.config, f"static-assert: {assertion}")
         return
     try:
         facts = compile_dispatch(dispatch).facts
@@ -188,7 +193,8 @@ def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
     built.compiled += 1
     built.configs.add(variant.case.config)
     built.registers, built.shared = max(built.registers, facts.registers), max(built.shared, facts.shared)
-    built.findings += [_finding(loaded, code, text, variant) for code, text in judge(facts)]
+    judged = judge(facts) if loaded.conversion.version is None else judge_version(facts)
+    built.findings += [_finding(loaded, code, text, variant) for code, text in judged]
 
 
 def asserted_away(loaded: Loaded, index: int) -> str | None:
@@ -244,6 +250,7 @@ def compile_dispatch(dispatch: Any) -> Any:
         signature,
         constants,
         num_warps=warps,
+        num_stages=dispatch.options.get("num_stages", 3),
         target=TARGET,
         divisible_by_16=divisible,
         options=options,
@@ -298,7 +305,9 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
         if tuple(held) != wanted and case.layout(spec.name) != "rows":
             return None  # where no layout is asked for, it lies as the contract says
         size = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, held, strict=True))
-        tensors[spec.name] = tlx.sim.tensor(np.empty(size, kind))
+        memory = np.empty(size, kind)
+        steps = [stride * kind.itemsize for stride in held]
+        tensors[spec.name] = tlx.sim.tensor(np.ndarray(shape, kind, memory, 0, steps))
         for constexpr in contract.constexprs:
             if constexpr.kind == "dtype" and constexpr.dtype_of == spec.name:
                 known[constexpr.name] = str(tensors[spec.name].dtype)
