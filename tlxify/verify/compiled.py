@@ -202,7 +202,9 @@ def asserted_away(loaded: Loaded, index: int) -> str | None:
     contract = loaded.conversion.contract
     case = _full_size(contract, index)
     known: dict[str, Any] = {**dict(case.values), **case.constants(contract)}
-    for node in ast.walk(ast.parse(loaded.conversion.module_text)):
+    functions = [n for n in ast.walk(ast.parse(loaded.conversion.module_text)) if isinstance(n, ast.FunctionDef)]
+    source = (node for f in functions if f.name == loaded.conversion.kernel for node in ast.walk(f))
+    for node in source:
         match node:
             case ast.Call(func=ast.Attribute(attr="static_assert"), args=[condition, *_]):
                 names = {n.id for n in ast.walk(condition) if isinstance(n, ast.Name)}
