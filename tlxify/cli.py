@@ -21,6 +21,7 @@ from rich.text import Text
 
 from . import files
 from .catalogue import CATALOGUE
+from .commands import measuring
 from .diagnostics import Decline
 from .job import UNUSABLE, Job, Unreadable, converted, read, verified
 from .migrate.record import FileRecord
@@ -168,6 +169,12 @@ schedule_option = click.option(
 contract_option = click.option(
     "--show-contract", is_flag=True, help="Also show what each parameter was taken for, and what a valid launch is."
 )
+captured_option = click.option(
+    "--captured",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="FILE",
+    help="Take the launches that `tlxify capture` recorded, instead of those of the contract.",
+)
 gate_option = click.option(
     "--no-profit-gate", "ungated", is_flag=True, help="Convert also what is not expected to become faster."
 )
@@ -291,6 +298,7 @@ def picture_name(context: click.Context, option: click.Parameter, value: Path | 
     callback=picture_name,
     help="Draw a simulated launch into this .html or .svg file.",
 )
+@captured_option
 @schedule_option
 @gate_option
 @contract_option
@@ -300,6 +308,7 @@ def verify(
     kernels: tuple[str, ...],
     upto: str,
     timeline: Path | None,
+    captured: Path | None,
     schedule: str,
     ungated: bool,
     show_contract: bool,
@@ -308,7 +317,7 @@ def verify(
     """Converts FILE in memory and proves the conversion, rung by rung."""
     if timeline is not None and Rung[upto.upper()] < Rung.SIMULATED:
         raise click.UsageError("--timeline draws a simulated launch: use it with --upto simulated or higher")
-    job = Job(upto=Rung[upto.upper()], timeline=timeline)
+    job = Job(upto=Rung[upto.upper()], timeline=timeline, captured=measuring.record(captured))
     for path in paths:
         conversion = converted(path, kernels, schedule, profitable=not ungated)
         job.conversions.append(conversion)
@@ -437,3 +446,7 @@ def revert(path: Path, force: bool) -> None:
     """Undoes `convert --write`: FILE gets its original bytes back."""
     written = files.revert(path, force=force)
     show(Text(f"restored {written.source}; removed {written.sidecar} and {written.backup}"), err=True)
+
+
+for command in (measuring.capture, measuring.profile, measuring.bench):
+    main.add_command(command)

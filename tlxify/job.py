@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import suppress
 from .diagnostics import Decline, Diagnostic
 from .outcome import FileConversion
 from .source import SourceFile
 from .verdict import Rung, Verdict
+
+if TYPE_CHECKING:
+    from .capture.launches import Capture
 
 #: Given a title, a context whose value is called with what is being done.
 Watch = Callable[[str], AbstractContextManager[Callable[..., None]]]
@@ -35,6 +39,8 @@ class Job:
     upto: Rung = Rung.NONE
     #: A file for the picture of a simulated launch; each kernel but the first adds its name to it.
     timeline: Path | None = None
+    #: Launches of a program to verify on, instead of those of the contracts.
+    captured: Capture | None = None
 
     def picture(self, kernel: str) -> str | None:
         """The file for the picture of a kernel."""
@@ -98,6 +104,13 @@ def verified(job: Job, conversion: FileConversion, watch: Watch) -> None:
     for kernel in conversion.converted:
         if kernel.conversion is not None:
             with watch(f"verifying {kernel.name}") as tell:
+                if job.captured is not None:
+                    from .capture.verified import verify_captured
+
+                    launches = job.captured.of(kernel.name)
+                    verdict = verify_captured(kernel.conversion, launches, upto=job.upto, progress=tell)
+                    job.verdicts[conversion.source.path, kernel.name] = verdict
+                    continue
                 picture = job.picture(kernel.name)
                 verdict = verify_conversion(kernel.conversion, upto=job.upto, progress=tell, timeline=picture)
             job.verdicts[conversion.source.path, kernel.name] = verdict

@@ -41,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One piece of work for a child: a function of `worker` by name, with its keyword arguments."""
+    """One piece of work for a child: a function of `worker` by name, or any as "module:function", with its options."""
 
     name: str
     conversion: Conversion

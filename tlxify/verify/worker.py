@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pickle
@@ -33,7 +34,7 @@ def main() -> None:
         answer.flush()
 
     try:
-        figures, findings = JOBS[job.name](job, lambda text: say({"progress": text}))
+        figures, findings = _work(job.name)(job, lambda text: say({"progress": text}))
     except (Exception, SystemExit) as error:
         detail = "".join(traceback.format_exception(error)[-_FRAMES:])
         text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
@@ -41,6 +42,15 @@ def main() -> None:
     say({"result": {"figures": figures, "findings": [asdict(finding) for finding in findings]}})
     answer.close()
     os._exit(0)  # threads and exit handlers of foreign code have no say
+
+
+def _work(name: str) -> Callable[[Job, Callable[[str], None]], Result]:
+    """The function behind a job: one of this module's, or "module:function" of a package that has jobs of its own."""
+    if name in JOBS:
+        return JOBS[name]
+    module, _, function = name.partition(":")
+    found: Callable[[Job, Callable[[str], None]], Result] = getattr(importlib.import_module(module), function)
+    return found
 
 
 Result = tuple[dict[str, Any], list[Evidence]]

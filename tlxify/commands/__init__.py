@@ -1,0 +1,1 @@
+"""Commands that are groups of their own, beside those of `tlxify.cli`."""
