@@ -154,7 +154,7 @@ def read(path: Path) -> Report:
         known = {each.name for each in dataclasses.fields(Report)}
         rows = tuple(row_of(line) for line in told["rows"])
         return Report(**{**{name: value for name, value in told.items() if name in known}, "rows": rows})
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unusable(f"{path} is no report of `tlxify bench -o`: {error!r}") from error
 
 

@@ -138,11 +138,11 @@ def read(path: Path) -> Capture:
             case "launch":
                 launches.append(launch_of(line, KernelId(**line["kernel"]), line["launches"], line["us"]))
             case "process":
-                processes.append(line)
+                processes.append({name: value for name, value in line.items() if name != "kind"})
             case "overflow":
                 overflow[KernelId(**line["kernel"])] = line["launches"]
             case "stats":
-                stats[line["kernel"]] = line
+                stats[line["kernel"]] = {name: line[name] for name in ("launches", "fast", "fallbacks")}
             case "trouble":
                 troubles.append(line["text"])
     return Capture(tuple(launches), tuple(processes), overflow, stats, tuple(troubles))

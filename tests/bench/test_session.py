@@ -1,0 +1,155 @@
+"""The child's side on the CPU: torch computes, a counter tells the time, and what is wrong is never timed."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from tests.verify.samples import CONTRACT
+from tlxify.bench.roofline import Ceilings
+from tlxify.bench.work import Work
+from tlxify.contract import LaunchConfig
+from tlxify.verify.cases import Case
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+CASE = Case("x", 0, (("M", 32), ("N", 16), ("K", 24), ("ACTIVATION", "")))
+SMALL = replace(
+    CONTRACT,
+    configs=tuple(
+        LaunchConfig((("BLOCK_M", 16), ("BLOCK_N", 16), ("BLOCK_K", 16)), num_warps=warps) for warps in (4, 8)
+    ),
+)
+
+
+class Device:
+    """Time passes only when a kernel says so."""
+
+    now = 0.0
+
+    def mark(self):
+        return self.now
+
+    def between(self, start, end):
+        return end - start
+
+    def hold(self, milliseconds):
+        pass
+
+    def host(self):
+        return self.now
+
+
+class Product:
+    """A kernel that multiplies, taking its time by the number of warps; `spoil` changes the result."""
+
+    def __init__(self, device, cost, spoil=lambda c: c, fails=()):
+        self.device, self.cost, self.spoil, self.fails = device, cost, spoil, fails
+        self.inputs = set()
+
+    def __getitem__(self, grid):
+        assert grid == (2,)
+
+        def launch(a_ptr, b_ptr, c_ptr, num_warps, **_):
+            if num_warps in self.fails:
+                raise RuntimeError("out of resource")
+            self.device.now += self.cost[num_warps]
+            self.inputs.add(a_ptr.data_ptr())
+            c_ptr.copy_(self.spoil(a_ptr.float() @ b_ptr.float()))
+
+        return launch
+
+
+@pytest.fixture
+def session(monkeypatch):
+    from tlxify.bench import session as module
+
+    monkeypatch.setattr(module, "sets_for", lambda sizes: 3)
+    monkeypatch.setattr(module, "arguments_of", functools.partial(module.arguments_of, device="cpu"))
+    monkeypatch.setattr(module, "_counted", iter([{"fast": 0}, {"fast": 9}]).__next__)
+    monkeypatch.setattr(module, "_alive", lambda: True)
+
+    def make(source, bound, device, **options):
+        loaded = SimpleNamespace(source=source, bound=bound, conversion=SimpleNamespace(contract=SMALL))
+        settings = {"rounds": 5, "pinned": False, "reference": None, **options}
+        return module._Session(loaded, device, Ceilings(800.0, 4000.0), settings)
+
+    return make
+
+
+def row(session, source=None, bound=None, **options):
+    device = Device()
+    source = source or Product(device, {4: 2.0, 8: 3.0})
+    bound = bound or Product(device, {4: 4.0, 8: 1.0})
+    source.device = bound.device = device
+    return session(source, bound, device, **options).row("x", CASE, Work(8e9, 1e3, "fp16")), source
+
+
+def test_each_contender_gets_the_config_that_is_fastest_for_it(session):
+    found, source = row(session)
+    assert found.failure == ""
+    assert (found.ms["source"].median, found.ms["converted"].median) == (2.0, 1.0)
+    assert found.speedup["source"].median == 2.0
+    assert "num_warps=4" in found.configs["source"]
+    assert "num_warps=8" in found.configs["converted"]
+    assert (found.path, found.error) == ("specialized", 0.0)
+    assert found.floor == pytest.approx(0.01)
+    assert len(source.inputs) == 3, "inputs rotate"
+
+
+def test_a_pinned_config_is_the_only_one(session):
+    found, _ = row(session, pinned=True)
+    assert (found.ms["source"].median, found.ms["converted"].median) == (2.0, 4.0)
+
+
+def test_a_wrong_result_is_not_timed(session):
+    found, _ = row(session, bound=Product(None, {4: 1.0, 8: 1.0}, spoil=lambda c: c * 1.1))
+    assert "c_ptr differs from the source by 0.1" in found.failure
+    assert not found.ms
+
+
+def test_a_row_that_is_never_written_is_seen(session):
+    class Lazy(Product):
+        def __getitem__(self, grid):
+            def launch(c_ptr, **_):
+                self.device.now += 1.0
+
+            return launch
+
+    found, _ = row(session, bound=Lazy(None, {}))
+    assert "differs" in found.failure, "the output still holds poison"
+
+
+def test_configs_that_fail_are_passed_over_unless_all_do(session):
+    found, _ = row(session, bound=Product(None, {4: 4.0, 8: 1.0}, fails=(8,)))
+    assert found.ms["converted"].median == 4.0
+    found, _ = row(session, source=Product(None, {}, fails=(4, 8)))
+    assert "source runs with no config: RuntimeError: out of resource" in found.failure
+
+
+def test_a_reference_is_called_with_what_it_names(session, tmp_path, monkeypatch):
+    (tmp_path / "ours_for_reference.py").write_text(
+        "def product(a_ptr, b_ptr, M):\n    assert M == 32\n    return a_ptr\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    found, _ = row(session, reference="ours_for_reference:product")
+    assert found.failure == "", "and its time is not judged"
+    assert set(found.ms) == {"source", "converted", "reference"}
+
+
+def test_arguments_lie_where_the_case_says():
+    from tlxify.bench.sizes import sizes_of
+    from tlxify.bench.tensors import arguments_of, difference
+
+    case = replace(CASE, layouts=(("a_ptr", "columns"), ("b_ptr", "odd")))
+    arguments = arguments_of(sizes_of(SMALL, case), 0, "cpu")
+    a, b = arguments.tensors["a_ptr"], arguments.tensors["b_ptr"]
+    assert (tuple(a.shape), a.stride()) == ((32, 24), (1, 32))
+    assert (a.data_ptr() % 16, b.data_ptr() % 16) == (0, 2)
+    assert difference(b, b.clone()) == 0.0
+    broken = b.clone()
+    broken[0, 0] = float("nan")
+    assert difference(broken, b) == float("inf")
