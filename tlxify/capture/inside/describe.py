@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .facts import ALIGNMENT, is_descriptor, is_tensor
+from .facts import is_descriptor, is_tensor
 
 Describe = Callable[[tuple[Any, ...], Mapping[str, Any], Any], tuple[Any, ...]]
 
@@ -22,19 +22,24 @@ def form_of(args: Sequence[Any], kwargs: Mapping[str, Any], grid: Any) -> tuple[
 def describer(args: Sequence[Any], kwargs: Mapping[str, Any], grid: Any, number: int) -> Describe:
     """The function that describes calls of this form; `number` tells its descriptions from those of other forms.
 
-    Element types, alignments and numbers tell launches apart, and shapes, which a grid function may go by. For
-    f[grid](x, 3, BLOCK=64) it reads
+    Numbers tell launches apart, strides among them, which tensors are given, and the element type of the first. The
+    rest costs more to ask for than a launch may cost in all; it is looked at once in a while (`Recorder.closely`). For
+    f[grid](x, y, 3, BLOCK=64) it reads
 
         def describe(args, kwargs, grid):
             if len(kwargs) != 1: raise KeyError
-            (a0, a1,) = args
-            return (7, a0.data_ptr() % 16, a0.dtype, a0.shape, a1, kwargs["BLOCK"], type(grid))
+            (a0, a1, a2,) = args
+            return (7, a0.dtype, a1 is None, a2, kwargs["BLOCK"], type(grid))
     """
     parts = [str(number)]
-    for index, value in enumerate(args):
-        parts += _parts(f"a{index}", value, follows=callable(grid))
-    for name, value in kwargs.items():
-        parts += _parts(f"kwargs[{name!r}]", value, follows=callable(grid))
+    variables = {f"a{index}": value for index, value in enumerate(args)}
+    variables |= {f"kwargs[{name!r}]": value for name, value in kwargs.items()}
+    tensors = [text for text, value in variables.items() if is_tensor(value) or is_descriptor(value)]
+    for text, value in variables.items():
+        if text not in tensors:
+            parts.append(text)
+        else:
+            parts.append(f"{text}.dtype" if text == tensors[0] and is_tensor(value) else f"{text} is None")
     parts.append("type(grid)" if callable(grid) else "tuple(grid)" if isinstance(grid, list) else "grid")
     lines = ["def describe(args, kwargs, grid):", f"    if len(kwargs) != {len(kwargs)}: raise KeyError"]
     if args:
@@ -46,13 +51,3 @@ def describer(args: Sequence[Any], kwargs: Mapping[str, Any], grid: Any, number:
     exec("\n".join(lines), scope)
     describe: Describe = scope["describe"]
     return describe
-
-
-def _parts(text: str, value: Any, *, follows: bool) -> list[str]:
-    if is_descriptor(value):
-        base, numbers = f"{text}.base", ("shape", "strides", "block_shape")
-        return [f"{base}.data_ptr() % {ALIGNMENT}", f"{base}.dtype", *(f"tuple({text}.{name})" for name in numbers)]
-    if is_tensor(value):
-        shape = [f"{text}.shape"] if follows and hasattr(value, "shape") else []
-        return [f"{text}.data_ptr() % {ALIGNMENT}", f"{text}.dtype", *shape]
-    return [text]

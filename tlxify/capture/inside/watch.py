@@ -203,42 +203,44 @@ def watch_dispatch(original: Callable[..., Any], recorder: Recorder) -> Callable
         ident = get_ident()
         if ident in hushed:
             return original(self, args, kwargs, grid)
-        seen = getattr(self, "_captured", None)
-        if seen is None or seen.generation != recorder.generation:
-            function = self.stack.kernel
-            seen = self._captured = Seen(recorder, None if function is None else recorder.meet(function))
-        kernel = seen.kernel
-        if kernel is None:
-            return original(self, args, kwargs, grid)
         hushed.add(ident)
         try:
             try:
+                seen = self._captured
                 slot = seen.threads[ident][seen.describe(args, kwargs, grid)]
             except Exception:
-                return original(self, args, kwargs, _noting(recorder, seen, args, kwargs, grid))
+                seen = getattr(self, "_captured", None)
+                if seen is None or seen.generation != recorder.generation:
+                    function = self.stack.kernel
+                    seen = self._captured = Seen(recorder, None if function is None else recorder.meet(function))
+                if seen.kernel is not None:
+                    grid = _noting(recorder, seen, args, kwargs, grid)
+                return original(self, args, kwargs, grid)
             cell = slot.cell
             cell[0] = count = cell[0] + 1
             if count < slot.due:
                 return original(self, args, kwargs, grid)
-
-            def look() -> Slot:
-                named = kernel.signature.named(args, kwargs)
-                return slot if callable(grid) else recorder.slot(kernel, named, grid, "tlx", {})
-
-            found = recorder.closely(slot, look)
-            if found is None:
-                return original(self, args, kwargs, grid)
-            return recorder.timed(found, lambda: original(self, args, kwargs, grid))
+            cell[0] -= 1  # it is counted again, as whatever it is
+            noting = _noting(recorder, seen, args, kwargs, grid, again=True)
+            return _dispatched(recorder, slot, original, (self, args, kwargs, noting))
         finally:
             hushed.discard(ident)
 
     return launch
 
 
-def _noting(recorder: Recorder, seen: Seen, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Any:
+def _dispatched(recorder: Recorder, slot: Slot, original: Callable[..., Any], call: tuple[Any, ...]) -> Any:
+    """Makes a launch through a binding, timed if that is due."""
+    kind = recorder.closely(slot, lambda: slot)
+    return original(*call) if kind is None else recorder.timed(kind, lambda: original(*call))
+
+
+def _noting(
+    recorder: Recorder, seen: Seen, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any, *, again: bool = False
+) -> Any:
     """The grid of a launch that `seen.describe` does not recognise; the launch is recorded once its extents are known.
 
-    Makes `seen.describe` fit.
+    Makes `seen.describe` fit. With `again`, a launch that is known is looked at nevertheless.
     """
     kernel = seen.kernel
     assert kernel is not None
@@ -247,7 +249,7 @@ def _noting(recorder: Recorder, seen: Seen, args: tuple[Any, ...], kwargs: dict[
         try:
             slot = recorder.slot(kernel, kernel.signature.named(args, kwargs), extents, "tlx", {})
             slot.cell[0] += 1
-            slots[key] = slot
+            slots.setdefault(key, slot)
         except Exception as error:
             recorder.trouble(f"a launch of {kernel.function!r} could not be recorded: {error!r}")
         return extents
@@ -259,7 +261,7 @@ def _noting(recorder: Recorder, seen: Seen, args: tuple[Any, ...], kwargs: dict[
         seen.describe = seen.forms[form]
         key = seen.describe(args, kwargs, grid)
         slots = seen.threads.setdefault(get_ident(), {})
-        if (slot := slots.get(key)) is not None:
+        if (slot := slots.get(key)) is not None and not again:
             slot.cell[0] += 1
             return grid
     except Exception as error:
