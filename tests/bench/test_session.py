@@ -153,3 +153,18 @@ def test_arguments_lie_where_the_case_says():
     broken = b.clone()
     broken[0, 0] = float("nan")
     assert difference(broken, b) == float("inf")
+
+
+def test_saved_contents_come_back(tmp_path):
+    from tlxify.bench.sizes import sizes_of
+    from tlxify.bench.tensors import arguments_of
+    from tlxify.capture.inside.saved import Savings
+
+    kept = torch.randn(24, 32).half().T
+    files = Savings(tmp_path, "1-2").save(3, {"a_ptr": kept, "M": 32})
+    assert files == {"a_ptr": "1-2-3-a_ptr.bin"}
+    sizes = sizes_of(SMALL, CASE)
+    contents = {"a_ptr": str(tmp_path / files["a_ptr"])}
+    assert torch.equal(arguments_of(sizes, 0, "cpu", contents).tensors["a_ptr"], kept)
+    with pytest.raises(ValueError, match="bytes"):
+        arguments_of(sizes, 0, "cpu", {"b_ptr": contents["a_ptr"]})

@@ -24,21 +24,21 @@ def matmul(times, **changes):
 
 @pytest.mark.triton
 def test_kernels_by_share_of_time_with_what_stands_in_the_way():
-    fast = matmul((300.0,), m=4096, n=4096, k=4096)
+    fast = matmul((320.0,), m=4096, n=4096, k=4096)
     slow = matmul((50.0, 40.0, 60.0), m=512, n=512, k=250)
     elsewhere = replace(gemm(), times=(20.0,), kernel=KernelId("mine", "m", "nowhere.py", 1, "0"))
     rows = profile(Capture((elsewhere, fast, slow), overflow={replace(MATMUL, name="many"): 9}))
     assert [(row.kernel.name, row.launches, row.microseconds) for row in rows] == [
-        ("matmul_kernel", 6, 3 * 350.0),
+        ("matmul_kernel", 6, 3 * 370.0),
         ("mine", 3, 60.0),
         ("many", 9, None),
     ]
     first, second, _ = rows
     assert first.state == "converted"
-    assert first.share == pytest.approx(1050 / 1110)
+    assert first.share == pytest.approx(1110 / 1170)
     floor = 3 * 2 * 4096**3 / 790e6
-    assert floor < first.floor_share * 1050 < 1.05 * floor, "the small launch adds a little"
-    assert first.saving == pytest.approx(3 * (300 - floor / 3 / ATTAINED), rel=0.01), "of the fast launches alone"
+    assert floor < first.floor_share * 1110 < 1.05 * floor, "the small launch adds a little"
+    assert first.saving == pytest.approx(3 * (320 - floor / 3 / ATTAINED), rel=0.01), "of the fast launches alone"
     (fallback,) = first.fallbacks
     assert (fallback.code, fallback.launches, fallback.microseconds) == ("unaligned-stride", 3, 150.0)
     assert "rows of a_ptr from 250 to 256 elements" in fallback.advice

@@ -37,6 +37,8 @@ class Measured:
     cases: tuple[Case, ...]
     #: No other config than each case's own is tried.
     pinned: bool = False
+    #: Files of what some tensors hold, by parameter; all others are random.
+    contents: tuple[tuple[str, str], ...] = ()
 
     def titles(self) -> tuple[str, ...]:
         """A name for each case, the same in every run."""
@@ -99,6 +101,7 @@ def _measure(
                 "rounds": rounds,
                 "reference": reference,
                 "pinned": kernel.pinned,
+                "contents": dict(kernel.contents),
             }
             outcome = run_job(Job(SESSION, kernel.conversion, Rung.RAN, options, limits), progress)
             if "skipped" in outcome.figures:

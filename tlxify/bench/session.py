@@ -45,7 +45,8 @@ def measure(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], 
     """Rows for the cases in `job.options`, as JSON lines in the file that they name; facts about the machine.
 
     Options: `cases`, pairs of a title and a case; `works`, one per case; `rows`, a file; `rounds`; `reference`,
-    "module:callable" or None; `pinned`, whether a case's config is the only one to try.
+    "module:callable" or None; `pinned`, whether a case's config is the only one to try; `contents`, files of what some
+    tensors hold.
     """
     import torch
     import triton
@@ -74,6 +75,7 @@ class _Session:
         self.contract: Contract = loaded.conversion.contract
         self.rounds: int = options["rounds"]
         self.pinned: bool = options["pinned"]
+        self.contents: Mapping[str, str] = options.get("contents") or {}
         self.reference = _callable(options["reference"]) if options.get("reference") else None
 
     def row(self, title: str, case: Case, work: Work) -> Row:
@@ -92,11 +94,11 @@ class _Session:
         sizes = sizes_of(self.contract, case)
         if 0 in sizes.grid:
             raise NotMeasured("the grid is empty")
-        arguments = [arguments_of(sizes, seed) for seed in range(sets_for(sizes))]
+        arguments = [arguments_of(sizes, seed, contents=self.contents) for seed in range(sets_for(sizes))]
         initial = arguments[0].save()
         source, source_config = self._best("source", self.loaded.source, case, arguments)
-        before = _counted()
         converted, converted_config = self._best("conversion", self.loaded.bound, case, arguments)
+        before = _counted()
         error = self._agreement(source, converted, arguments[0], initial)
         path, reason = _path(before, _counted())
         contenders: dict[str, Contender] = {"source": source, "converted": converted}

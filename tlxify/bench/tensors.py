@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from .itemsize import itemsize
@@ -49,12 +52,28 @@ class Arguments:
             self.tensors[name].copy_(tensor)
 
 
-def arguments_of(sizes: Sizes, seed: int, device: str = "cuda") -> Arguments:
-    """Random arguments for a launch; another seed, other numbers and other memory."""
+def arguments_of(
+    sizes: Sizes, seed: int, device: str = "cuda", contents: Mapping[str, str] = MappingProxyType({})
+) -> Arguments:
+    """Random arguments for a launch; another seed, other numbers and other memory.
+
+    `contents` names files that hold the elements of some tensors in row-major order, as a capture saved them.
+
+    Raises:
+        ValueError: a file does not hold as many bytes as the tensor has.
+    """
     import torch
 
     generator = torch.Generator(device=device).manual_seed(seed)
-    return Arguments(sizes, {each.spec.name: _tensor(each, generator, device) for each in sizes.tensors})
+    tensors = {each.spec.name: _tensor(each, generator, device) for each in sizes.tensors}
+    for name, path in contents.items():
+        if name in tensors:
+            content = torch.from_file(path, size=Path(path).stat().st_size, dtype=torch.uint8)
+            expected = tensors[name].numel() * tensors[name].element_size()
+            if content.numel() != expected:
+                raise ValueError(f"{path} holds {content.numel()} bytes, not the {expected} of {name}")
+            tensors[name].copy_(content.view(tensors[name].dtype).view(tensors[name].shape))
+    return Arguments(sizes, tensors)
 
 
 def sets_for(sizes: Sizes) -> int:

@@ -16,6 +16,11 @@ from .launches import Capture
 START = Path(__file__).parent / "inside" / "start"
 
 
+def parts_of(record: Path) -> Path:
+    """The folder beside a record with its parts while it is made, and with saved contents of tensors after."""
+    return record if record.is_dir() else record.with_name(f"{record.name}.parts")
+
+
 def environment(
     folder: Path, base: Mapping[str, str], *, kernels: Sequence[str] = (), limit: int, data: bool = False
 ) -> dict[str, str]:
@@ -39,7 +44,7 @@ def capture(
     Raises:
         FileNotFoundError: there is no such command.
     """
-    folder = output.with_name(f"{output.name}.parts")
+    folder = parts_of(output)
     if folder.exists():
         parts.remove(folder)
     settings = environment(folder, os.environ, kernels=kernels, limit=limit, data=data)

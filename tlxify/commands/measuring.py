@@ -169,7 +169,7 @@ def bench(
     conversion = converted(path, kernels, "auto", profitable=not ungated)
     refused = [*conversion.diagnostics, *(item for kernel in conversion.kernels for item in kernel.diagnostics)]
     show(*(finding(item, conversion.source) for item in refused), err=True)
-    measured = list(_measured(conversion, shapes, record(captured)))
+    measured = list(_measured(conversion, shapes, captured))
     if not measured:
         raise click.ClickException("nothing to measure: no kernel of the file was converted")
     with usable(), progress("measuring", quiet=as_json) as tell:
@@ -198,19 +198,21 @@ def _status(found: Report, changes: tuple[object, ...], regressed: Callable[...,
     return int(any(row.failure for row in found.rows) or regressed(changes))
 
 
-def _measured(conversion: FileConversion, shapes: tuple[str, ...], capture: Capture | None) -> Iterator[Measured]:
+def _measured(conversion: FileConversion, shapes: tuple[str, ...], captured: Path | None) -> Iterator[Measured]:
     """What to measure of each converted kernel: captured launches, named shapes, or some that fill the chip."""
     from ..bench.run import Measured
     from ..bench.shapes import Unknown, filling, named, parse
+    from ..capture.run import parts_of
     from ..capture.verified import replays
     from ..cli import show
     from ..pipeline import analyze
 
+    capture = record(captured)
     for kernel in conversion.converted:
         if kernel.conversion is None or kernel.contract is None:
             continue
         facts = analyze(conversion.source, kernel.name)[0].facts
-        if capture is None:
+        if capture is None or captured is None:
             try:
                 cases = tuple(named(kernel.contract, parse(text)) for text in shapes) or filling(kernel.contract)
             except Unknown as error:
@@ -219,6 +221,7 @@ def _measured(conversion: FileConversion, shapes: tuple[str, ...], capture: Capt
             continue
         found = replays(kernel.conversion, capture.of(kernel.name))
         show(*(Text(f"{kernel.name}: left out: {reason}", "yellow") for reason in found.left), err=True)
-        for _, made in found.made:
+        for launch, made in found.made:
             each = dataclasses.replace(kernel.conversion, contract=made.contract)
-            yield Measured(each, facts, (made.case,), made.pinned)
+            saved = tuple((x.name, str(parts_of(captured) / x.data)) for x in launch.tensors if x.data)
+            yield Measured(each, facts, (made.case,), made.pinned, saved)

@@ -45,10 +45,8 @@ def advices(rows: Sequence[Profile]) -> Iterator[RenderableType]:
 
 
 def _saving(row: Profile) -> str:
-    if row.saving is None:
+    if row.saving is None or not row.microseconds:
         return ""
-    if not row.microseconds:
-        return f"{row.saving / 1000:.3f} ms"
     return f"{row.saving / 1000:.3f} ms ({100 * row.saving / row.microseconds:.0f} %)"
 
 

@@ -89,6 +89,7 @@ class Recorder:
         self._numbers = itertools.count(1)
         self._counts: Counts | None = None
         self._file = -1
+        self._stem = ""
         self._timer: Timer | None = None
         self._pending: list[tuple[Kind, Any]] = []
         self._troubles: set[str] = set()
@@ -132,7 +133,7 @@ class Recorder:
             elif kind is None:
                 kind = self._kinds[text] = Kind(next(self._numbers))
                 if self.data:
-                    self._savings = self._savings or Savings(self.folder)
+                    self._savings = self._savings or Savings(self.folder, self._stem)
                     facts["data"] = self._savings.save(kind.number, named)
                 self.write({"kind": "launch", "id": kind.number, "kernel": kernel.number, **facts})
             key = threading.get_ident(), kind.number
@@ -220,11 +221,11 @@ class Recorder:
         with self._lock:
             if self._file < 0:
                 # Ids of processes are used again.
-                stem = f"{os.getpid()}-{time.time_ns()}"
+                self._stem = f"{os.getpid()}-{time.time_ns()}"
                 self.folder.mkdir(parents=True, exist_ok=True)
-                path = self.folder / f"{stem}.jsonl"
+                path = self.folder / f"{self._stem}.jsonl"
                 self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-                self._counts = Counts(self.folder / f"{stem}.counts")
+                self._counts = Counts(self.folder / f"{self._stem}.counts")
                 self.write({"kind": "process", **_process(), "limit": self.limit})
             os.write(self._file, json.dumps(line).encode() + b"\n")
 

@@ -14,8 +14,8 @@ LARGEST = 1 << 30
 class Savings:
     """Writes tensors as raw elements in row-major order, each to a file beside the record."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, process: str) -> None:
+        self._folder, self._process = folder, process
         self._left = LARGEST
 
     def save(self, launch: int, named: Mapping[str, Any]) -> dict[str, str]:
@@ -28,7 +28,7 @@ class Savings:
             if isinstance(value, torch.Tensor) and value.numel() * value.element_size() <= self._left:
                 content = value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
                 self._left -= len(content)
-                path = self._folder / f"{next(self._folder.glob('*.counts')).stem}-{launch}-{name}.bin"
+                path = self._folder / f"{self._process}-{launch}-{name}.bin"
                 path.write_bytes(content)
                 files[name] = path.name
         return files
