@@ -92,7 +92,7 @@ def test_shapes_fill_the_chip_and_have_stable_names():
     contract = analysed("gemm/matmul.py").contract
     cases = filling(contract)
     assert all(sizes_of(contract, case).grid[0] >= 132 for case in cases)
-    assert title(contract, cases[0]) == "M=4096, N=8192, K=4096, ACTIVATION=; fp16"
+    assert title(contract, cases[0]) == "M=4096, N=8192, K=4096, ACTIVATION=''; fp16"
     assert len({title(contract, case) for case in cases}) == len(cases)
 
 

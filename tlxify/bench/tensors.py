@@ -81,7 +81,7 @@ def sets_for(sizes: Sizes) -> int:
     import torch
 
     total = max(1, sum(each.span * itemsize(each.dtype) for each in sizes.tensors))
-    cache = int(torch.cuda.get_device_properties().L2_cache_size)
+    cache = int(torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size)
     free = int(torch.cuda.mem_get_info()[0])
     return max(1, min(MOST, max(2, 2 * cache // total + 1), int(SHARE * free // total)))
 

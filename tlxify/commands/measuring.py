@@ -221,7 +221,13 @@ def _measured(conversion: FileConversion, shapes: tuple[str, ...], captured: Pat
             continue
         found = replays(kernel.conversion, capture.of(kernel.name))
         show(*(Text(f"{kernel.name}: left out: {reason}", "yellow") for reason in found.left), err=True)
+        # Launches under one contract, with random contents, share a child.
+        groups: dict[tuple[object, ...], Measured] = {}
         for launch, made in found.made:
-            each = dataclasses.replace(kernel.conversion, contract=made.contract)
             saved = tuple((x.name, str(parts_of(captured) / x.data)) for x in launch.tensors if x.data)
-            yield Measured(each, facts, (made.case,), made.pinned, saved)
+            key = made.contract, made.pinned, made.pinned and made.case.config, saved
+            known = groups.get(key)
+            each = dataclasses.replace(kernel.conversion, contract=made.contract)
+            cases = (*(known.cases if known is not None else ()), made.case)
+            groups[key] = Measured(each, facts, cases, made.pinned, saved)
+        yield from groups.values()
