@@ -27,8 +27,9 @@ def gemm(m=1000, n=520, k=2056, pad=0, warps=8, stages=3, tiles=(128, 64, 64), d
         Tensor("c_ptr", dtype, (m, n), (n, 1), 16),
     )
     told = {"num_warps": warps, "num_stages": stages}
+    grid = (-(-m // tiles[0]) * -(-n // tiles[1]),)
     launch = Launch(
-        KERNEL, tensors, tuple(scalars.items()), frozenset(), (1,), tuple(told.items()), (), "triton", 3, (10.0,)
+        KERNEL, tensors, tuple(scalars.items()), frozenset(), grid, tuple(told.items()), (), "triton", 3, (10.0,)
     )
     return replace(launch, **changes)
 
@@ -122,3 +123,26 @@ def test_scaling_down_keeps_what_decides():
 def test_what_is_small_stays_as_it_is():
     made = replay(CONTRACT, gemm(m=128, n=64, k=64))
     assert scaled(made.contract, made.case) is made.case
+
+
+def test_a_grid_of_the_programs_own_holds_and_is_not_made_smaller():
+    made = replay(CONTRACT, gemm(m=128, n=64, k=64, grid=(3, 1)))
+    assert sizes_of(made.contract, made.case).grid == (3, 1)
+    assert made.pinned, "it need not fit another config's tiles"
+    assert scaled(made.contract, made.case) is made.case
+    large = replay(CONTRACT, gemm(m=8000, n=8000, k=16384, grid=(132,)))
+    assert scaled(large.contract, large.case) is None, "one program has many tiles"
+
+
+def test_launches_outside_of_the_contract_are_refused():
+    values = tuple({**dict(gemm().scalars), "ACTIVATION": "gelu"}.items())
+    with pytest.raises(Unreplayable, match="ACTIVATION = 'gelu', where the contract holds for"):
+        replay(CONTRACT, gemm(scalars=values))
+    computed = replace(CONTRACT, parameters=(*CONTRACT.parameters, "NT"), computed=(("NT", "cdiv(K, BLOCK_K)"),))
+    scalars = dict(gemm().scalars)
+    assert replay(computed, gemm(scalars=tuple({**scalars, "NT": 33}.items()))).case.trips == 33
+    with pytest.raises(Unreplayable, match="NT = 34, where the contract computes 33"):
+        replay(computed, gemm(scalars=tuple({**scalars, "NT": 34}.items())))
+    without = replace(CONTRACT, tensors=CONTRACT.tensors[:2], absent=("c_ptr",))
+    with pytest.raises(Unreplayable, match="c_ptr was passed"):
+        replay(without, gemm())

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..bench.sizes import sizes_of
 from ..contract import Contract, LaunchConfig, complete, evaluate
 from ..verify.cases import ALL_SCHEDULES, Case, Layout
 from .launches import Launch
@@ -43,15 +44,16 @@ def replay(contract: Contract, launch: Launch) -> Replay:
         Unreplayable: an argument is missing or of a kind that cannot be told in JSON, or a size cannot be solved for.
     """
     given = {name: _value(name, value) for name, value in launch.scalars}
+    _within(contract, launch, given)
     contract = _typed(contract, launch)
     contract, index, pinned = _config(contract, launch, given)
     constants = dict(contract.configs[index].values)
+    computed = {name for name, _ in contract.computed}
     values = {
         name: value
         for name, value in given.items()
-        if name in contract.parameters and name not in constants and name not in contract.absent
+        if name in contract.parameters and name not in constants and name not in {*computed, *contract.absent}
     }
-    computed = {name for name, _ in contract.computed}
     _complete_sizes(contract, launch, values, constants)
     settled = values.keys() | constants.keys() | computed
     missing = [scalar.name for scalar in contract.scalars if scalar.name not in settled]
@@ -60,12 +62,46 @@ def replay(contract: Contract, launch: Launch) -> Replay:
     case = Case(
         name="captured",
         config=index,
-        values=tuple((name, value) for name, value in values.items() if name not in computed),
+        values=tuple(values.items()),
         layouts=tuple(_layouts(contract, launch)),
         path="any",
         schedules=ALL_SCHEDULES,
     )
-    return Replay(contract, replace(case, trips=trips_of(contract, case)), pinned)
+    case = replace(case, trips=trips_of(contract, case))
+    try:
+        sizes = sizes_of(contract, case)
+    except (KeyError, ValueError) as error:
+        raise Unreplayable(f"the contract does not fit: {error}") from error
+    for name in computed & given.keys() & sizes.known.keys():
+        if sizes.known[name] != given[name]:
+            raise Unreplayable(f"{name} = {given[name]!r}, where the contract computes {sizes.known[name]!r}")
+    if _trimmed(sizes.grid) != _trimmed(launch.grid):
+        # The caller knows better than the contract: its extents hold, for its config alone.
+        return Replay(replace(contract, grid=tuple(map(str, launch.grid))), case, pinned=True)
+    return Replay(contract, case, pinned)
+
+
+def has_own_grid(contract: Contract) -> bool:
+    """Whether the grid is the captured one in numbers: then it does not follow sizes or tiles."""
+    return all(extent.isdigit() for extent in contract.grid)
+
+
+def _trimmed(grid: tuple[int, ...]) -> tuple[int, ...]:
+    """The grid without ones at its end."""
+    while len(grid) > 1 and grid[-1] == 1:
+        grid = grid[:-1]
+    return grid
+
+
+def _within(contract: Contract, launch: Launch, given: Mapping[str, object]) -> None:
+    """Raises Unreplayable for a launch that the contract says nothing about."""
+    for name in contract.absent:
+        if launch.tensor(name) is not None:
+            raise Unreplayable(f"{name} was passed, but the contract holds without it alone")
+    for spec in contract.constexprs:
+        value = given.get(spec.name)
+        if spec.kind in ("flag", "option") and spec.name in given and value not in spec.choices:
+            raise Unreplayable(f"{spec.name} = {value!r}, where the contract holds for {spec.choices}")
 
 
 def trips_of(contract: Contract, case: Case) -> int | None:

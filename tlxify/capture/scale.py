@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..bench.itemsize import itemsize
-from ..bench.sizes import Sizes, sizes_of
+from ..bench.sizes import sizes_of
 from ..contract import Contract
 from ..verify.cases import Case
 from ..verify.inputs import stages_of
-from .replay import trips_of
+from .replay import has_own_grid, trips_of
 
 #: Whole tiles along a size that counts tiles of the result, besides the ragged one; things of a batch.
 TILES, BATCH = 1, 2
@@ -26,10 +26,15 @@ STEP = 128
 AFFORDABLE = 1 << 24
 
 
-def scaled(contract: Contract, case: Case) -> Case:
-    """The case as it is if it is small, else a small one that stands for it."""
+def scaled(contract: Contract, case: Case) -> Case | None:
+    """The case as it is if it is small, else a small one that stands for it; None if there is none.
+
+    There is none where the program chose a grid that does not follow from sizes: no smaller one is known to be right.
+    """
     if _cost(contract, case) <= AFFORDABLE:
         return case
+    if has_own_grid(contract):
+        return None
     constants = case.constants(contract)
     values = dict(case.values)
     known = {**values, **constants}
@@ -90,12 +95,18 @@ def _strides(contract: Contract, case: Case, small: Case) -> dict[str, object]:
 
 
 def _cost(contract: Contract, case: Case) -> float:
-    """Programs × trips × the larger tiles: what simulating costs grows with it."""
-    sizes: Sizes = sizes_of(contract, case)
-    tiles = [
+    """Tiles × trips × the larger tiles: what simulating costs grows with it."""
+    sizes = sizes_of(contract, case)
+    known = [
         value
         for spec in contract.constexprs
         if spec.kind == "tile" and isinstance(value := sizes.known.get(spec.name), int)
     ]
-    volume = math.prod(sorted(tiles)[-3:]) if tiles else 1
-    return float(math.prod(sizes.grid)) * (case.trips or 1) * volume
+    volume = math.prod(sorted(known)[-3:]) if known else 1
+    # A few programs may share out many tiles.
+    tiles = 1
+    for size, tile in contract.tiled:
+        length, extent = sizes.known.get(size), sizes.known.get(tile)
+        if isinstance(length, int) and isinstance(extent, int) and extent > 0:
+            tiles *= max(1, math.ceil(length / extent))
+    return float(max(math.prod(sizes.grid), tiles)) * (case.trips or 1) * volume

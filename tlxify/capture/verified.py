@@ -83,10 +83,13 @@ def _simulated(
     conversion: Conversion, found: Replays, progress: Callable[[str], None], limits: Limits
 ) -> list[Evidence] | str:
     outcomes = []
-    small = 0
+    small = left = 0
     for each, group in _groups(conversion, found):
-        cases = [scaled(made.contract, made.case) for _, made in group]
-        small += sum(case.name != made.case.name for case, (_, made) in zip(cases, group, strict=True))
+        cases = [case for _, made in group if (case := scaled(made.contract, made.case)) is not None]
+        small += sum(case.name != "captured" for case in cases)
+        left += len(group) - len(cases)
+        if not cases:
+            continue
         outcomes.append(run_job(Job("simulate", each, Rung.SIMULATED, {"cases": cases}, limits), progress))
     findings = _findings(outcomes)
     if findings:
@@ -100,6 +103,10 @@ def _simulated(
         return sum(int(outcome.figures.get(name, 0)) for outcome in outcomes)
 
     runs = f"{total('runs')} simulated launches of {total('cases')} captured ones ({small} scaled down): no finding"
+    if left:
+        runs += f"; {left} with a large grid of their own are left to the GPU"
+    if not outcomes:
+        return "nothing was simulated: every captured launch has a large grid of its own"
     paths = f"specialized in {total('specialized')}, the original in {total('original')}"
     same = f"{total('identical')} of {total('compared')} outputs bit-identical to the source"
     facts = (("schedules", runs), ("numerics", same), ("dispatch", paths))
