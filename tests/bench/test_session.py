@@ -168,3 +168,41 @@ def test_saved_contents_come_back(tmp_path):
     assert torch.equal(arguments_of(sizes, 0, "cpu", contents).tensors["a_ptr"], kept)
     with pytest.raises(ValueError, match="bytes"):
         arguments_of(sizes, 0, "cpu", {"b_ptr": contents["a_ptr"]})
+
+
+def test_rows_are_written_one_by_one_with_facts_about_the_machine(monkeypatch, tmp_path):
+    import json
+
+    from tlxify.bench import session as module
+    from tlxify.verdict import Rung
+    from tlxify.verify.child import Job
+
+    device = Device()
+    kernels = {
+        "source": Product(device, {4: 2.0, 8: 3.0}),
+        "bound": Product(device, {4: 1.0, 8: 1.5}),
+    }
+    loaded = SimpleNamespace(**kernels, conversion=SimpleNamespace(contract=SMALL))
+    monkeypatch.setattr(module, "load", lambda conversion: loaded)
+    monkeypatch.setattr(module, "CudaClock", lambda torch: device)
+    monkeypatch.setattr(module, "ceilings", lambda torch, clock: Ceilings(700.0, 4100.0))
+    monkeypatch.setattr(module, "sets_for", lambda sizes: 2)
+    monkeypatch.setattr(module, "arguments_of", functools.partial(module.arguments_of, device="cpu"))
+    monkeypatch.setattr(module, "_alive", lambda: True)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda: "H200")
+    broken = replace(CASE, values=CASE.values[:1])
+    works = [Work(8e9, 1e3, "fp16")] * 2
+    rows = tmp_path / "rows.jsonl"
+    options = {"cases": [("broken", broken), ("good", CASE)], "works": works, "rows": str(rows), "rounds": 3}
+    job = Job("x", None, Rung.RAN, {**options, "reference": None, "pinned": False, "contents": {}})
+    said = []
+    figures, findings = module.measure(job, said.append)
+    assert (figures["device"], figures["ceilings"]) == ("H200", {"tflops": 700.0, "gbps": 4100.0})
+    assert findings == []
+    lines = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert [line.get("began") for line in lines] == ["broken", None, "good", None]
+    assert "KeyError" in lines[1]["failure"]
+    assert lines[3]["failure"] == ""
+    assert lines[3]["ms"]["converted"]["median"] == 1.0
+    assert said == ["ceilings", "1/2 broken", "2/2 good"]

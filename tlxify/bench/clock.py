@@ -25,7 +25,7 @@ class Clock(Protocol):
         """Milliseconds of the host's clock."""
 
 
-def launches_for(contender: Contender, clock: Clock, *, target: float, most: int) -> tuple[int, float]:
+def launches_for(contender: Contender, clock: Clock, *, target: float, most: int, inputs: int = 1) -> tuple[int, float]:
     """How many launches fill about `target` milliseconds, and the milliseconds of host time that one takes.
 
     At least 3 and at most `most`: the device's queue must hold them.
@@ -33,7 +33,7 @@ def launches_for(contender: Contender, clock: Clock, *, target: float, most: int
     contender(0)
     start, before = clock.mark(), clock.host()
     for number in range(3):
-        contender(number)
+        contender(number % inputs)
     spent = (clock.host() - before) / 3
     each = clock.between(start, clock.mark()) / 3
     return max(3, min(most, int(target / max(each, 1e-6)))), spent

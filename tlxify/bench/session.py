@@ -104,7 +104,7 @@ class _Session:
         contenders: dict[str, Contender] = {"source": source, "converted": converted}
         if self.reference is not None:
             contenders["reference"] = _by_name(self.reference, sizes, arguments)
-        launches, host = launches_for(source, self.clock, target=TURN, most=QUEUE)
+        launches, host = launches_for(source, self.clock, target=TURN, most=QUEUE, inputs=len(arguments))
         times = interleave(
             contenders, self.clock, rounds=self.rounds, launches=launches, inputs=len(arguments), hold=launches * host
         )

@@ -171,7 +171,8 @@ def bench(
     show(*(finding(item, conversion.source) for item in refused), err=True)
     measured = list(_measured(conversion, shapes, captured))
     if not measured:
-        raise click.ClickException("nothing to measure: no kernel of the file was converted")
+        what = "converted" if captured is None else "both converted and captured"
+        raise click.ClickException(f"nothing to measure: no kernel of the file was {what}")
     with usable(), progress("measuring", quiet=as_json) as tell:
         found = measure(
             measured,
