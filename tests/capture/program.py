@@ -86,7 +86,19 @@ def fails():
     sys.exit(3)
 
 
+class Launcher:
+    """Takes what any version of Triton passes to its launcher, and launches nothing."""
+
+    def __init__(self, source, metadata):
+        pass
+
+    def __call__(self, *args):
+        pass
+
+
 if __name__ == "__main__":
-    install(setattr, Device())
+    device = Device()
+    device.launcher_cls = Launcher
+    install(setattr, device)
     for act in sys.argv[1:]:
         globals()[act]()
