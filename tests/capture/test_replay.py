@@ -146,3 +146,12 @@ def test_launches_outside_of_the_contract_are_refused():
     without = replace(CONTRACT, tensors=CONTRACT.tensors[:2], absent=("c_ptr",))
     with pytest.raises(Unreplayable, match="c_ptr was passed"):
         replay(without, gemm())
+
+
+def test_where_a_tuner_chose_the_grid_tells_among_which_configs():
+    told = dict(gemm().scalars)
+    bound = tuple((name, value) for name, value in told.items() if not name.startswith("BLOCK"))
+    made = replay(CONTRACT, gemm(scalars=bound, options=(), via="tlx", grid=(16 * 9,)))
+    assert (made.case.config, made.pinned) == (1, False), "1000 by 520 in tiles of 64"
+    assert made.case.trips == 65, "of 32 elements"
+    assert sizes_of(made.contract, made.case).grid == (144,)

@@ -30,14 +30,14 @@ def resolve(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], 
     return {"dispatches": told}, []
 
 
-def _arguments(launch: Launch, config: Mapping[str, Any] | None) -> dict[str, Any]:
+def _arguments(launch: Launch, config: Mapping[str, Any]) -> dict[str, Any]:
     memory: dict[str, _Memory] = {}
     under = {second: first for first, second in launch.overlaps}
     for number, tensor in enumerate(launch.tensors, 1):
         shared = memory.get(under.get(tensor.name, ""))
         base = shared.address if shared is not None else number * APART
         memory[tensor.name] = _Memory(tensor, base + tensor.alignment % 16)
-    scalars = {name: _scalar(value) for name, value in launch.scalars if name not in (config or {})}
+    scalars = {name: _scalar(value) for name, value in launch.scalars if name not in config}
     return {**memory, **scalars}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..bench.roofline import H200, Ceilings
 from ..bench.sizes import sizes_of
 from ..bench.work import work_of
+from ..contract import Contract
 from ..facts import Facts
 from ..job import Unreadable, converted
 from ..outcome import KernelOutcome
@@ -135,8 +136,7 @@ def _fallbacks(outcome: KernelOutcome, launches: Sequence[Launch], limits: Limit
     """What the guard says of each launch; nothing where Triton is not installed."""
     if outcome.conversion is None or missing_for_simulation() is not None:
         return [None] * len(launches)
-    configs = {name for config in outcome.conversion.contract.configs for name, _ in config.values}
-    asked = [(launch, _config(launch, configs)) for launch in launches]
+    asked = [(launch, _config(launch, outcome.conversion.contract)) for launch in launches]
     job = Job(GUARD, outcome.conversion, Rung.NONE, {"launches": asked}, limits)
     told = run_job(job, lambda text: None).figures.get("dispatches", [["specialized", "", ""]] * len(launches))
     found: list[Fallback | None] = []
@@ -147,8 +147,10 @@ def _fallbacks(outcome: KernelOutcome, launches: Sequence[Launch], limits: Limit
     return found
 
 
-def _config(launch: Launch, names: set[str]) -> dict[str, object] | None:
-    """What a tuner set in this launch; None if the record does not tell."""
-    config = {name: value for name, value in launch.scalars if name in names}
+def _config(launch: Launch, contract: Contract) -> dict[str, object]:
+    """What was set by a tuner or the call in this launch; the contract's first config if the record does not tell."""
+    first = contract.configs[0]
+    names = {name for config in contract.configs for name, _ in config.values}
+    config = {name: value for name, value in launch.scalars if name in names} or dict(first.values)
     options = {name: value for name, value in launch.options if name in ("num_warps", "num_stages")}
-    return {**config, **options} if config else None
+    return {**config, **(options or {"num_warps": first.num_warps, "num_stages": first.num_stages})}

@@ -46,7 +46,16 @@ def replay(contract: Contract, launch: Launch) -> Replay:
     given = {name: _value(name, value) for name, value in launch.scalars}
     _within(contract, launch, given)
     contract = _typed(contract, launch)
-    contract, index, pinned = _config(contract, launch, given)
+    if {name for config in contract.configs for name, _ in config.values} & given.keys() or len(contract.configs) == 1:
+        contract, index, pinned = _config(contract, launch, given)
+        return _made(contract, launch, given, index, pinned)
+    # The name was bound to a conversion, and the tuner below it chose: the grid tells among which.
+    made = [_made(contract, launch, given, index, False) for index in range(len(contract.configs))]
+    return next((each for each in made if not has_own_grid(each.contract)), made[0])
+
+
+def _made(contract: Contract, launch: Launch, given: Mapping[str, object], index: int, pinned: bool) -> Replay:
+    """The launch with one of the contract's configs."""
     constants = dict(contract.configs[index].values)
     computed = {name for name, _ in contract.computed}
     values = {
@@ -136,8 +145,6 @@ def _typed(contract: Contract, launch: Launch) -> Contract:
 def _config(contract: Contract, launch: Launch, given: Mapping[str, object]) -> tuple[Contract, int, bool]:
     """The contract with the launch's config, its index, and whether the call itself chose it."""
     names = {name for config in contract.configs for name, _ in config.values}
-    if names and not names & given.keys():
-        return contract, 0, False  # the name was bound to a conversion: the tuner below it chose
     options = dict(launch.options)
     told = tuple((name, given[name]) for name in contract.parameters if name in names & given.keys())
     config = LaunchConfig(told, int(options.get("num_warps", WARPS)), int(options.get("num_stages", STAGES)))
