@@ -8,8 +8,9 @@ from pathlib import Path
 
 from .analyses import analyze as analyze_kernel
 from .analyses.assuming import readings
-from .analyses.contracts import infer_contract
+from .config import Contracts, contracts_of
 from .contract import Contract
+from .contracting import contract_of
 from .conversion import Conversion
 from .diagnostics import Decline, Diagnostic
 from .facts import Facts
@@ -45,24 +46,21 @@ class Analysis:
 def analyze(source: SourceFile, kernel: str | None = None) -> tuple[Analysis, ...]:
     """Facts about the kernels of a file, or about the one of that name. Raises Decline."""
     chosen = _chosen(parse_module(_written_by_user(source)), (kernel,) if kernel else None)
-    return tuple(_analyzed(found) for found in chosen)
+    said = contracts_of(Path(source.path))
+    return tuple(_analyzed(found, said) for found in chosen)
 
 
-def _analyzed(kernel: Kernel) -> Analysis:
+def _analyzed(kernel: Kernel, said: Contracts) -> Analysis:
     kernel = written_out(kernel)
     try:
         facts = analyze_kernel(kernel)
     except Decline as refusal:
         refusal.diagnostic = refusal.diagnostic.located(kernel.module.source)
         raise
-    return Analysis(kernel, facts, _contract(kernel, facts))
-
-
-def _contract(kernel: Kernel, facts: Facts) -> Contract | None:
     try:
-        return infer_contract(kernel, facts)
+        return Analysis(kernel, facts, contract_of(kernel, facts, said))
     except Decline:
-        return None
+        return Analysis(kernel, facts, None)
 
 
 def convert(
@@ -82,9 +80,10 @@ def convert(
     width = line_length(Path(source.path))
     results: list[tuple[KernelOutcome, blocks.Piece | None]] = []
     pieces: list[blocks.Piece] = []
+    said = contracts_of(Path(source.path))
     for kernel in _chosen(module, kernels):
         outcome, piece = _convert_one(
-            kernel, pieces, target, width, persistent=SCHEDULES[schedule], profitable=profitable
+            kernel, pieces, target, width, said, persistent=SCHEDULES[schedule], profitable=profitable
         )
         results.append((outcome, piece))
         pieces += [piece] if piece is not None else []
@@ -110,6 +109,7 @@ def _convert_one(
     beside: list[blocks.Piece],
     target: Target,
     width: int,
+    said: Contracts,
     *,
     persistent: bool,
     profitable: bool,
@@ -122,7 +122,7 @@ def _convert_one(
         for facts in readings(kernel):
             try:
                 plan = make_plan(kernel, facts, target, persistent=persistent, profitable=profitable)
-                contract = infer_contract(kernel, facts)
+                contract = contract_of(kernel, facts, said)
                 piece = blocks.piece(kernel, plan, sliced, source, fingerprint(kernel), width)
                 roles = role_lines(kernel, facts, plan)
                 span = kernel.original.span

@@ -9,6 +9,7 @@ from ..conversion import Conversion
 from ..verdict import Evidence, Rung, Verdict
 from ..verify import verify
 from ..verify.child import Job, Limits, Outcome, run_job
+from ..verify.ran import run_rung
 from ..verify.requirements import missing_for_gpu, missing_for_simulation
 from .launches import Launch
 from .replay import Replay, Unreplayable, replay
@@ -131,14 +132,10 @@ def _ran(
 ) -> list[Evidence] | str:
     evidence: list[Evidence] = []
     for each, group in _groups(conversion, found):
-        options = {"cases": [made.case for _, made in group]}
-        outcome = run_job(Job("gpu", each, Rung.RAN, options, replace(limits, memory=None)), progress)
-        if outcome.findings:
-            return list(outcome.findings)
-        if "skipped" in outcome.figures:
-            return str(outcome.figures["skipped"])
-        facts = outcome.figures.get("facts", {})
-        evidence += [Evidence(Rung.RAN, True, str(code), str(text)) for code, text in facts.items()]
+        ran = run_rung(each, limits, progress, cases=[made.case for _, made in group])
+        if ran.skipped:
+            return ran.skipped
+        evidence += ran.evidence
     return evidence
 
 

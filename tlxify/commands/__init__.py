@@ -1,1 +1,1 @@
-"""Commands that are groups of their own, beside those of `tlxify.cli`."""
+"""Commands that are too large for `tlxify.cli`, one per file."""

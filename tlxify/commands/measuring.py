@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
+from ..console import ToolError, gate_option, json_option, kernel_option, path_argument, progress, show, version
+
 if TYPE_CHECKING:
     from ..bench.report import Report
     from ..bench.run import Measured
@@ -21,11 +23,13 @@ if TYPE_CHECKING:
 #: Kinds of launches that one process writes down.
 LIMIT = 10_000
 
-kernel_option = click.option(
-    "--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel (repeatable)."
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON instead.")
 record_type = click.Path(exists=True, path_type=Path)
+captured_option = click.option(
+    "--captured",
+    type=record_type,
+    metavar="RECORD",
+    help="Take the launches that `tlxify capture` recorded, instead of those of the contract.",
+)
 
 
 @contextmanager
@@ -34,7 +38,6 @@ def usable() -> Iterator[None]:
     from ..bench.report import Unusable as NoReport
     from ..bench.run import NoGpu
     from ..capture.launches import Unusable as NoRecord
-    from ..cli import ToolError
 
     try:
         yield
@@ -79,7 +82,6 @@ def capture(kernels: tuple[str, ...], output: Path, limit: int, data: bool, comm
     Exit status 1 if COMMAND failed or launched nothing; what it launched is recorded all the same.
     """
     from ..capture.run import capture as run
-    from ..cli import show
 
     with usable():
         status, found = run(command, output, kernels=kernels, limit=limit, data=data)
@@ -108,7 +110,6 @@ def profile(path: Path, as_json: bool) -> None:
     Exit status 1 if a converted kernel would fall back to its original for a reason that another allocation avoids.
     """
     from ..capture.profiling import profile as profiled
-    from ..cli import progress, show
     from ..render.profile import advices, profile_table
 
     found = record(path)
@@ -124,16 +125,16 @@ def profile(path: Path, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@path_argument
 @kernel_option
 @click.option("--shapes", multiple=True, metavar="M=4096,N=…", help="Measure these sizes (repeatable).")
-@click.option("--captured", type=record_type, metavar="RECORD", help="Measure the launches of a captured program.")
+@captured_option
 @click.option("--reference", metavar="MODULE:CALLABLE", help="Time this as well, called with the arguments it names.")
 @click.option("--rounds", type=click.IntRange(min=3), default=15, show_default=True, help="Turns of each contender.")
 @click.option("--against", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An older report.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as JSON.")
 @click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), help="Draw the speeds into this SVG file.")
-@click.option("--no-profit-gate", "ungated", is_flag=True, help="Measure also what is not expected to become faster.")
+@gate_option
 @click.option("--time-limit", type=float, default=600.0, show_default=True, help="Seconds that one kernel may take.")
 @json_option
 def bench(
@@ -157,7 +158,6 @@ def bench(
     from .. import files
     from ..bench import report as reports
     from ..bench.run import bench as measure
-    from ..cli import progress, show, version
     from ..job import converted
     from ..render.bench import bench_table, change_table
     from ..render.chart import chart as draw
@@ -205,7 +205,6 @@ def _measured(conversion: FileConversion, shapes: tuple[str, ...], captured: Pat
     from ..bench.shapes import Unknown, filling, named, parse
     from ..capture.run import parts_of
     from ..capture.verified import replays
-    from ..cli import show
     from ..pipeline import analyze
 
     capture = record(captured)
