@@ -12,9 +12,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-#: The tables that `[tool.tlxify]` may have.
-TABLES = ("contracts",)
-
 
 class ConfigError(Exception):
     """A pyproject.toml says something that tlxify cannot act on. The text names file, key, and what is allowed."""

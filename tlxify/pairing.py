@@ -89,8 +89,9 @@ def pair(old: Kernel, contract: Contract, new: Kernel, said: Contracts) -> Conve
     configs = _configs(new, contract, literals, told.configs or None)
     given = {*contract.parameters, *(name for config in configs for name, _ in config.values)}
     arguments = tuple(_arguments(new, given, said, literals))
-    version = Version(arguments, _grid(new, given, said, told.grid), uses_tlx(cut(new)))
-    both = _launched_together(contract, new, configs, arguments)
+    own = _inferred(new, said)
+    version = Version(arguments, told.grid or _grid(own, given), uses_tlx(cut(new)))
+    both = _launched_together(contract, new, own, configs, arguments)
     text, file = cut_in_place(new), new.module.source.path
     source = cut_in_place(old), old.module.source.path
     return Conversion(old.name, both, text, file, new.name, *source, version=version)
@@ -112,14 +113,17 @@ def _told(kernel: Kernel, contract: Contract, said: Contracts) -> Contract:
         raise said.error(kernel.name, error) from error
 
 
-def _grid(kernel: Kernel, given: set[str], said: Contracts, told: tuple[str, ...]) -> tuple[str, ...]:
-    """The new version's own grid as far as launches of the old one can tell it; empty for the old one's."""
-    if told:
-        return told
+def _inferred(kernel: Kernel, said: Contracts) -> Contract | None:
+    """The new version's own contract, if it can be inferred: it helps to count its tiles and programs."""
     try:
-        grid = any_contract(kernel, Contracts(None, said.file)).grid
+        return any_contract(kernel, Contracts(None, said.file))
     except Decline:
-        return ()
+        return None
+
+
+def _grid(own: Contract | None, given: set[str]) -> tuple[str, ...]:
+    """The new version's own grid as far as launches of the old one can tell it; empty for the old one's."""
+    grid = () if own is None else own.grid
     names = {n.id for axis in grid for n in ast.walk(ast.parse(axis, mode="eval")) if isinstance(n, ast.Name)}
     return grid if names <= given | {"cdiv", "min", "max"} else ()
 
@@ -202,12 +206,18 @@ def _entry(kernel: Kernel, name: str, entry: object, given: set[str], said: Cont
 
 
 def _launched_together(
-    contract: Contract, new: Kernel, configs: tuple[LaunchConfig, ...], arguments: tuple[tuple[str, str], ...]
+    contract: Contract,
+    new: Kernel,
+    own: Contract | None,
+    configs: tuple[LaunchConfig, ...],
+    arguments: tuple[tuple[str, str], ...],
 ) -> Contract:
     """The contract of launches that both versions take: tiles as the new one counts them, memory as it reads it."""
-    tiles = {}
-    for size, tile in [*contract.tiled, *([contract.contracted] if contract.contracted else [])]:
-        tiles[size] = tile if any(param.name == tile for param in new.params) else _tile(new, size) or tile
+    tiles = dict(_counted(contract))
+    counted = dict(_counted(own)) if own is not None else {}
+    for size, tile in tiles.items():
+        if not any(param.name == tile for param in new.params):
+            tiles[size] = counted.get(size) or _tile(new, size) or tile
     trees = [ast.parse(text, mode="eval") for _, text in arguments]
     used = {n.id for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Name)}
     described = {
@@ -230,6 +240,11 @@ def _launched_together(
         tiled=tuple((size, tiles[size]) for size, _ in contract.tiled),
         aligned=tuple(sorted({*contract.aligned, *(rows & sizes)})),
     )
+
+
+def _counted(contract: Contract) -> list[tuple[str, str]]:
+    """Sizes with the tiles that count them."""
+    return [*contract.tiled, *([contract.contracted] if contract.contracted else [])]
 
 
 def _tile(kernel: Kernel, size: str) -> str | None:

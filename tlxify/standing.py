@@ -15,7 +15,7 @@ from pathlib import Path
 from .analyses.assuming import readings
 from .config import contracts_of
 from .contract import Contract
-from .contracting import contract_of
+from .contracting import any_contract, contract_of
 from .conversion import Conversion
 from .diagnostics import Decline
 from .fingerprint import fingerprint
@@ -26,7 +26,6 @@ from .outcome import FileConversion, KernelOutcome
 from .pairing import find, plainly_written
 from .parse.kernels import build_kernel, find_kernels
 from .parse.module import parse_module
-from .pipeline import make_plan
 from .rewrites import blocks
 from .source import SourceFile
 
@@ -59,7 +58,7 @@ def as_it_stands(source: SourceFile, names: tuple[str, ...]) -> FileConversion |
     Raises Decline TLX103 for a kernel that is not among them, TLX608 where the source is gone or another one.
     """
     path = Path(source.path)
-    if blocks.is_generated(source.text):
+    if blocks.is_generated(blocks.without_generated(source.text)):
         found = SOURCE.search(source.text)
         origin = path.with_name(found[1]) if found else path
         if found is None or not origin.is_file():
@@ -84,8 +83,12 @@ def _outcome(file: SourceFile, source: SourceFile, names: tuple[str, ...], *, in
     written = SourceFile(source.path, blocks.without_generated(source.text))
     outcomes = []
     for name in names or tuple(known):
-        kernel = _source(source, written, known[name], inside=inside)
-        contract, body = _contract(kernel), known[name]
+        body = known[name]
+        plain = _source(source, written, body)
+        contract, kernel = _contract(plain), plain
+        if written.text != source.text:  # lines are counted as they are on disk
+            module = parse_module(source)
+            kernel = build_kernel(module, module.helpers[name].node)
         if inside:
             text, specialize = _block(file, body)
         else:
@@ -100,33 +103,30 @@ def _outcome(file: SourceFile, source: SourceFile, names: tuple[str, ...], *, in
     return FileConversion(file, tuple(outcomes))
 
 
-def _source(source: SourceFile, written: SourceFile, item: Recorded, *, inside: bool) -> Kernel:
-    """The kernel that a conversion was made from, with the lines that it has on disk. Raises Decline TLX608."""
+def _source(source: SourceFile, written: SourceFile, item: Recorded) -> Kernel:
+    """The kernel that a conversion was made from, in the text without any conversion. Raises Decline TLX608."""
     kernels = {kernel.name: kernel for kernel in find_kernels(parse_module(written))}
     if item.kernel not in kernels:
         raise Decline("TLX608", None, name=item.converted, why=f"{Path(source.path).name} has no kernel {item.kernel}")
     if fingerprint(kernels[item.kernel]) != item.fingerprint:
         why = f"{item.kernel} in {Path(source.path).name} was changed since"
         raise Decline("TLX608", None, name=item.converted, why=why)
-    if not inside and written.text == source.text:
-        return kernels[item.kernel]
-    module = parse_module(source)
-    return build_kernel(module, module.helpers[item.kernel].node)
+    return kernels[item.kernel]
 
 
 def _contract(kernel: Kernel) -> Contract:
     """The contract under the assumption that the conversion was made on. Raises Decline TLX606."""
+    from .pipeline import make_plan
+
     said = contracts_of(Path(kernel.module.source.path))
     whole = written_out(kernel)
-    refusal: Decline | None = None
     for facts in readings(whole):
         try:
             make_plan(whole, facts, profitable=False)
             return contract_of(whole, facts, said)
-        except Decline as decline:
-            refusal = refusal or decline
-    assert refusal is not None
-    raise refusal
+        except Decline:
+            continue
+    return any_contract(kernel, said)
 
 
 def _block(file: SourceFile, item: Recorded) -> tuple[str, str]:

@@ -4,8 +4,9 @@
     python tests/gpu/faults.py run PACKED [NAME ...]    on the GPU: a line of JSON each; exit status 1 if one is off
     TLXIFY_CONSAN=1 python tests/gpu/faults.py run PACKED descriptors race    with Triton's concurrency sanitizer, too
 
-A fault is planted for one config alone: the other must keep its results. The second command needs tlx, tlxify, torch
-and, for the simulator to name the fault, greenlet, ml_dtypes and hypothesis. All of it takes some three minutes.
+A fault is planted for one config alone: the other must keep its results. Without names, shadows and policies are tried
+as well (tests/gpu/test_shadow.py). The second command needs tlx, tlxify, torch, pytest and, for the simulator to name
+the fault, greenlet, ml_dtypes and hypothesis. Two entries run at a time; all of it takes some three minutes.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -136,6 +139,16 @@ def judged(name: str, planted: Planted, repeats: int = 30) -> dict[str, object]:
     }
 
 
+def shadows() -> dict[str, object]:
+    """What the tests of shadows and policies say."""
+    begun = time.monotonic()
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/gpu/test_shadow.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    right = done.returncode == 0 and " passed" in done.stdout and "skipped" not in done.stdout
+    seconds = round(time.monotonic() - begun, 1)
+    return {"name": "shadows", "right": right, "seconds": seconds, "told": done.stdout[-3000:]}
+
+
 def main(argv: list[str]) -> int:
     """The command; returns its exit status."""
     match argv:
@@ -144,11 +157,13 @@ def main(argv: list[str]) -> int:
             return 0
         case ["run", packed, *names]:
             tried = pickle.loads(Path(packed).read_bytes())
-            wrong = 0
-            for name in names or tried:
-                result = judged(name, tried[name])
-                print(json.dumps(result), flush=True)
-                wrong += not result["right"]
+            with ThreadPoolExecutor(2) as pool:
+                waiting = [pool.submit(judged, name, tried[name]) for name in names or tried]
+                waiting += [] if names else [pool.submit(shadows)]
+                wrong = 0
+                for done in as_completed(waiting):
+                    print(json.dumps(done.result()), flush=True)
+                    wrong += not done.result()["right"]
             return int(wrong > 0)
         case _:
             print(__doc__)

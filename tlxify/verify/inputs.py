@@ -118,7 +118,7 @@ def own_tiles(contract: Contract, case: Case) -> Case:
         if isinstance(value, int) and isinstance(step, int) and isinstance(full, int):
             tiles = (value + step // 2) // step
             values[size] = max(0, tiles * full + value - tiles * step)
-    return replace(case, tiles=(), values=tuple(values.items()))
+    return with_sizes(replace(case, tiles=(), values=tuple(values.items())), contract)
 
 
 def _tiles(contract: Contract) -> list[str]:
@@ -222,7 +222,7 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
     for trips in sorted({1, stages - 1, stages, stages + 1, 2 * stages + 1}):
         case = with_sizes(replace(base, schedules=schedules), contract, **{size: trips * extent})
         yield replace(case, name=f"{case.trips} trips")
-    if thorough and size not in {other for other, _ in contract.tiled}:
+    if thorough and not _sizes_a_result(contract, size):
         single = {other: tile_extent(base.constants(contract), tile) for other, tile in contract.tiled}
         case = with_sizes(replace(base, schedules=ONE_SCHEDULE), contract, **single, **{size: MANY_TRIPS * extent})
         yield replace(case, name=f"{case.trips} trips of one tile")

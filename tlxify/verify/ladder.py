@@ -116,7 +116,7 @@ class _Ladder:
 
     def simulated(self) -> list[Evidence]:
         """The edge cases, dealt out to the children, and some drawn launches."""
-        drawn = DRAWN // PROCESSES
+        drawn = DRAWN // PROCESSES if self.replay is None else 0
         options = [
             {"share": (number, PROCESSES), "drawn": drawn, "replay": self.replay, "minimal": self.replay is None}
             for number in range(PROCESSES if self.replay is None else 1)
@@ -143,6 +143,8 @@ class _Ladder:
         if not configs:
             taker = "the specialized kernel" if self.conversion.version is None else "the second version"
             text = f"no launch of the contract suits {taker}"
+            if self.replay is not None:
+                text = f"this launch does not suit {taker}: nothing was compared"
             return [Evidence(Rung.SIMULATED, False, "never-specialized", text, "", self.conversion.file, 1)]
         runs = f"{total('runs')} simulated launches of {total('cases')} cases, {len(configs)} configs: no finding"
         identical, compared = total("identical"), total("compared")
@@ -150,7 +152,7 @@ class _Ladder:
         numerics = f"{identical} of {compared} outputs bit-identical to the source"
         numerics += f"; worst error {error:.2g} (source {source_error:.2g})"
         if any(figure.get("unlifted") for figure in figures):
-            numerics += "; no exact oracle: the source rounds to integers or fp8, so it alone was compared with"
+            numerics += "; no exact oracle: the source is TLX, or rounds to integers or fp8; it alone was compared with"
         facts = [("schedules", runs), ("numerics", numerics)]
         if self.conversion.version is None:
             facts.append(

@@ -55,7 +55,7 @@ def _load_apart(conversion: Conversion) -> Loaded:
     import tlx
 
     version = conversion.version
-    if version is not None and version.uses_tlx:
+    if version is not None and any("import tlx" in text for text in (conversion.source_text, conversion.module_text)):
         tlx.install()  # sources that say `@triton.jit` and import the fork's name of tlx
     first, place = _imported(conversion.source_text, conversion.source_file)
     second, path = _imported(conversion.module_text, conversion.file)

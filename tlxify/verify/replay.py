@@ -64,6 +64,8 @@ def case_of(text: str, contract: Contract) -> Case:
         raise ValueError(f"schedule is {schedule!r}; allowed are 'late', 'eager' and numbers")
     case = Case("replayed", config, tuple(values.items()), tuple(tiles.items()), tuple(layouts.items()))
     case = replace(case, dtype=dtype, data=kind, path="any", schedules=(schedule,), zeroed=data.get("zeroed"))
+    if case.zeroed is not None:
+        return replace(case, trips=0)
     if contract.contracted is None or not isinstance(length := values.get(contract.contracted[0]), int):
         return case
     return replace(case, trips=cdiv(length, tile_extent(case.constants(contract), contract.contracted[1])))

@@ -114,7 +114,7 @@ class Simulation:
             return
         self.tally.cases += 1
         dispatch = resolve(self.loaded, case, arguments, _tensors(arguments))
-        if (text := misdirected(case, arguments, dispatch, self.views)) is not None:
+        if (text := misdirected(case, arguments, dispatch, self.views, self.loaded.bound.converted)) is not None:
             self.tally.found(self._evidence("dispatch", text, case))
         if dispatch.path != "specialized":
             self.tally.original += 1  # the source itself would run: there is nothing to compare
@@ -129,7 +129,7 @@ class Simulation:
         try:
             expected = reference(self.loaded.source, self.contract, target)
         except SourceFails as failure:
-            self.tally.source_fails = self.tally.source_fails or f"{failure} with {case}"
+            self.tally.source_fails = self.tally.source_fails or self.loaded.shown(f"{failure} with {case}")
             return
         self.tally.unlifted |= expected.exact is None
         plain = self.version is not None and not self.version.uses_tlx
