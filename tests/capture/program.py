@@ -81,6 +81,29 @@ def killed():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+class Clock:
+    """A timer whose every launch takes the number of launches before it."""
+
+    def begin(self, hold):
+        assert hold > 0
+        return [Launcher.calls]
+
+    def end(self, token):
+        token.append(Launcher.calls)
+
+    def microseconds(self, token, *, wait):
+        before, after = token
+        assert after == before + 1, "one launch lies between the events"
+        return float(before)
+
+
+def timed():
+    sys.modules["_tlxify_capture.recorder"].find_timer = Clock
+    for _ in range(100):
+        launch(copy, 200, BLOCK=64)
+    assert Launcher.calls == 100, "each launch is made once"
+
+
 def fails():
     launch(copy, 200, BLOCK=64)
     sys.exit(3)
@@ -92,8 +115,10 @@ class Launcher:
     def __init__(self, source, metadata):
         pass
 
+    calls = 0
+
     def __call__(self, *args):
-        pass
+        Launcher.calls += 1
 
 
 if __name__ == "__main__":

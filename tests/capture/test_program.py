@@ -55,6 +55,14 @@ def test_a_killed_program_loses_no_count(run):
     assert counts(found) == {("copy", 200, 64): 9}
 
 
+def test_timed_launches_are_made_once_between_their_events(run):
+    status, found = run("timed")
+    assert (status, found.troubles) == (0, ())
+    (launch,) = found.launches
+    # Looked at closely are the launches 2, 8, 20, 44 and 92; the first time only the host is measured.
+    assert (launch.launches, launch.times) == (100, (7.0, 19.0, 43.0, 91.0))
+
+
 def test_kinds_past_the_limit_are_counted_only(run):
     status, found = run("shapes", limit=1)
     assert status == 0
