@@ -63,6 +63,13 @@ def test_timed_launches_are_made_once_between_their_events(run):
     assert (launch.launches, launch.times) == (100, (7.0, 19.0, 43.0, 91.0))
 
 
+def test_sources_are_found_from_anywhere(run, monkeypatch):
+    monkeypatch.chdir(PROGRAM.parent)
+    monkeypatch.setattr("tests.capture.test_program.PROGRAM", Path(PROGRAM.name))
+    _, found = run("shapes")
+    assert found.launches[0].kernel.file == str(Path(__file__).with_name("program.py"))
+
+
 def test_kinds_past_the_limit_are_counted_only(run):
     status, found = run("shapes", limit=1)
     assert status == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ def kernel_facts(function: Any) -> Facts:
     return {
         "name": python.__name__,
         "module": str(python.__module__),
-        "file": code.co_filename,
+        "file": os.path.abspath(code.co_filename),
         "line": code.co_firstlineno,
         "hash": hashlib.sha256(text.encode()).hexdigest()[:16],
     }
