@@ -207,7 +207,9 @@ def test_a_hang_names_the_roles_that_wait_and_other_configs_keep_their_results(i
     assert "barrier_wait(empty[slot]" in hang.detail
     assert hang.line > 0
     assert found.finished == (1,)
-    assert any(item.code == "numerics" and item.ok for item in found.evidence)
+    facts = {item.code: item for item in found.evidence}
+    assert facts["numerics"].ok
+    assert [entry["BLOCK_M"] for entry in json.loads(facts["bitwise"].detail)["configs"]] == [32]
 
 
 @pytest.mark.torch

@@ -29,6 +29,11 @@ def disagreement(name: str, converted: Any, source: Any) -> str | None:
     may write beside the tensor that it was given.
     """
     torch: Any = sys.modules["torch"]
+    with torch.no_grad():  # an output may be a parameter of the user's model
+        return _disagreement(torch, name, converted, source)
+
+
+def _disagreement(torch: Any, name: str, converted: Any, source: Any) -> str | None:
     mine, theirs = _elements(torch, converted), _elements(torch, source)
     differing = [
         (start, a, b)

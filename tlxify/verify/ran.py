@@ -80,6 +80,9 @@ def run_rung(
         findings = [future.result() for outcome in done for future in outcome.findings]
         extra = [] if sanitized is None else sanitized.result()
     records = [outcome.record for outcome in done]
+    for outcome in done:
+        # A fault in one launch leaves nothing to be said about the bits of the others.
+        outcome.record.exact &= outcome.finished
     finished = tuple(config for config, outcome in zip(configs, done, strict=True) if outcome.finished)
     ran = _judged(conversion, records, findings, finished, expected=cases is None)
     return replace(ran, evidence=(*ran.evidence, *extra))

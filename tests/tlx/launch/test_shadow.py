@@ -305,6 +305,13 @@ class TestAgreement:
         assert disagreement("c", converted.view(torch.float32), source.view(torch.float32)) is None
         assert disagreement("c", converted, source) is not None
 
+    def test_parameters_of_a_model_leave_no_graph(self):
+        weight = torch.nn.Parameter(torch.randn(8, 8, generator=torch.Generator().manual_seed(0)))
+        other = weight.detach().clone()
+        other[2, 2] += 1
+        assert disagreement("w", weight, other).startswith("w[2, 2]")
+        assert weight.grad_fn is None
+
     def test_integers_have_no_excuse(self):
         source = torch.arange(100)
         converted = source.clone()
