@@ -31,8 +31,9 @@ from benchmarks.modules import from_file, from_text  # noqa: E402
 from tests.tlx.launch.device import Device, install  # noqa: E402
 from tlx.launch.dispatcher import Dispatcher  # noqa: E402
 from tlxify import convert  # noqa: E402
+from tlxify.capture.inside.bindings import watch_dispatch  # noqa: E402
+from tlxify.capture.inside.compiled import watch_launched  # noqa: E402
 from tlxify.capture.inside.recorder import Recorder  # noqa: E402
-from tlxify.capture.inside.watch import watch_dispatch, watch_launched  # noqa: E402
 from tlxify.capture.parts import join  # noqa: E402
 from tlxify.source import SourceFile  # noqa: E402
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import triton
 
 from tests.tlx.launch.conftest import bench, hopper, switched_on  # noqa: F401
-from tests.tlx.launch.fakes import TILES, grid_of, operands
+from tests.tlx.launch.fakes import TILES, Memory, grid_of, operands
 from tlx.launch.dispatcher import Dispatcher
+from tlxify.capture.inside.bindings import watch_dispatch
+from tlxify.capture.inside.describe import describer
 from tlxify.capture.inside.recorder import Recorder
-from tlxify.capture.inside.watch import watch_dispatch
 from tlxify.capture.parts import join
 
 
@@ -31,6 +35,17 @@ def test_a_binding_is_recorded_with_the_arguments_of_its_source(bench, tmp_path,
         "K": 256,
         "BLOCK_K": 64,
     }
+
+
+def test_tensors_are_not_kept_alive_by_what_describes_them():
+    tensor = Memory(1 << 20, (4,))
+    described = weakref.ref(tensor)
+    args = (tensor, (tensor, 3), 5, None)
+    key = describer(args, {"x": tensor, "BLOCK": 64}, lambda meta: (1,), 0)(args, {"x": tensor, "BLOCK": 64}, max)
+    assert {5, None, 64, tuple} <= set(key)
+    del tensor, args
+    gc.collect()
+    assert described() is None
 
 
 def test_trials_of_the_tuner_below_are_not_launches(bench, tmp_path, monkeypatch):  # noqa: F811

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from tlxify.bench.figures import Spread
 from tlxify.bench.report import Report, Row
 from tlxify.bench.run import NoGpu
+from tlxify.cli import main
 
 CORPUS = Path(__file__).parents[2] / "corpus" / "gemm" / "matmul.py"
 
@@ -133,3 +136,15 @@ def test_capture_ends_as_its_command_did(run, tmp_path):
     missing = run("capture", "-o", output, "--", "no-such-command-at-all")
     assert missing.exit_code == 2
     assert run("profile", CORPUS).exit_code == 2, "it is no record"
+
+
+def test_the_page_names_options_that_exist():
+    page = (CORPUS.parents[2] / "docs" / "measuring.md").read_text()
+    sections = dict(re.findall(r"## `tlxify (\w+)`\n(.*?)(?=\n## |\Z)", page, flags=re.DOTALL))
+    assert set(sections) == {"capture", "profile", "bench"}
+    for name, text in sections.items():
+        command = main.get_command(click.Context(main), name)
+        known = {option for parameter in command.params for option in parameter.opts}
+        named = set(re.findall(r"^\| `(-[-\w]+)", text, flags=re.MULTILINE))
+        assert named <= known, name
+        assert named or name == "profile"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .facts import is_descriptor, is_tensor
+from .facts import is_descriptor, is_number, is_tensor
 
 Describe = Callable[[tuple[Any, ...], Mapping[str, Any], Any], tuple[Any, ...]]
 
@@ -36,8 +36,10 @@ def describer(args: Sequence[Any], kwargs: Mapping[str, Any], grid: Any, number:
     variables |= {f"kwargs[{name!r}]": value for name, value in kwargs.items()}
     tensors = [text for text, value in variables.items() if is_tensor(value) or is_descriptor(value)]
     for text, value in variables.items():
-        if text not in tensors:
+        if value is None or isinstance(value, str) or is_number(value):
             parts.append(text)
+        elif text not in tensors:
+            parts.append(f"type({text})")  # it may hold tensors, which must not be kept alive
         else:
             parts.append(f"{text}.dtype" if text == tensors[0] and is_tensor(value) else f"{text} is None")
     parts.append("type(grid)" if callable(grid) else "tuple(grid)" if isinstance(grid, list) else "grid")

@@ -53,6 +53,11 @@ def is_descriptor(value: object) -> bool:
     return hasattr(value, "base") and hasattr(value, "block_shape")
 
 
+def is_number(value: object) -> bool:
+    """Whether it is a number, or a tuple of such: it can be kept, and compares as what it means."""
+    return isinstance(value, int | float) or (isinstance(value, tuple) and all(map(is_number, value)))
+
+
 class Signature:
     """The parameters of a kernel, as far as recording asks."""
 
