@@ -53,7 +53,7 @@ class Product:
     def __getitem__(self, grid):
         assert grid == (2,)
 
-        def launch(a_ptr, b_ptr, c_ptr, num_warps, **_):
+        def launch(a_ptr, b_ptr, c_ptr, *_, num_warps, **__):
             if num_warps in self.fails:
                 raise RuntimeError("out of resource")
             self.device.now += self.cost[num_warps]
@@ -114,7 +114,7 @@ def test_a_wrong_result_is_not_timed(session):
 def test_a_row_that_is_never_written_is_seen(session):
     class Lazy(Product):
         def __getitem__(self, grid):
-            def launch(c_ptr, **_):
+            def launch(a_ptr, b_ptr, c_ptr, *_, **__):
                 self.device.now += 1.0
 
             return launch
@@ -153,6 +153,17 @@ def test_arguments_lie_where_the_case_says():
     broken = b.clone()
     broken[0, 0] = float("nan")
     assert difference(broken, b) == float("inf")
+
+
+def test_a_parameter_called_num_warps_is_no_option():
+    from tlxify.bench.session import _call
+
+    named = {"x": 1, "num_warps": 8, "BLOCK": 64}
+    assert _call(("x", "num_warps", "BLOCK"), named, {"num_warps": 4, "num_stages": 3}) == (
+        (1, 8, 64),
+        {"num_stages": 3},
+    )
+    assert _call(("x", "given_by_default", "BLOCK"), {"x": 1, "BLOCK": 64}, {}) == ((1,), {"BLOCK": 64})
 
 
 def test_saved_contents_come_back(tmp_path):
