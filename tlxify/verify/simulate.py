@@ -211,7 +211,9 @@ class Simulation:
         conversion = self.loaded.conversion
         self.failed[code] = case.schedules[0] if schedule is None else schedule
         tried = f"with {case}" + ("" if schedule is None else f", schedule {schedule!r}")
-        command = shlex.join([*conversion.command, "--replay", token(case, schedule)])
+        launch = token(case, schedule)
+        command = shlex.join([*conversion.command, "--replay", launch]) if conversion.command else ""
+        command = command or f"tlxify.verify.verify(conversion, replay={launch!r})"
         told = "\n".join(filter(None, (detail, tried, f"replay: {command}")))
         return Evidence(Rung.SIMULATED, False, code, text.splitlines()[0], told, conversion.file, line)
 
