@@ -95,7 +95,18 @@ def main() -> None:
     done = [step("capture", "capture", "-o", record, "--", *training).wait()]
     # Neither needs the GPU to itself.
     together = [
-        step("verify", "verify", source, "--captured", record, *kernels[:2], "--upto", "ran", "--no-profit-gate"),
+        step(
+            "verify",
+            "verify",
+            source,
+            "--captured",
+            record,
+            *kernels[:2],
+            "--upto",
+            "ran",
+            "--no-profit-gate",
+            limit=170.0,
+        ),
         step("profile", "profile", record, "--json", right=(0, 1)),
     ]
     done += [each.wait() for each in together]
