@@ -169,10 +169,22 @@ def save(job: Job, conversion: FileConversion, path: Path, output: Path | None) 
     elif output:
         files.write_atomic(output, conversion.module_text.encode())
         show(Text(f"wrote {output}"), err=True)
+        save_proofs(job, conversion, files.proofs_beside(output))
     else:
         texts = conversion.source.text, conversion.patched_source_text, conversion.sidecar_text
         written = files.write_conversion(path, *texts)
         show(Text(f"wrote {written.source} and {written.sidecar}; backup {written.backup}"), err=True)
+        save_proofs(job, conversion, written.proofs)
+
+
+def save_proofs(job: Job, conversion: FileConversion, path: Path) -> None:
+    """Records which of the written kernels gave their sources' bits, for launches under TLXIFY_POLICY=bitwise."""
+    from .verify.proof import proofs
+
+    text = proofs({name: verdict for (file, name), verdict in job.verdicts.items() if file == conversion.source.path})
+    if text is not None:
+        files.write_atomic(path, text.encode())
+        show(Text(f"wrote {path}"), err=True)
 
 
 @main.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..contract import Contract, TensorSpec, cdiv, evaluate
@@ -215,6 +215,8 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
     base, stages = base_case(contract, index), stages_of(contract, index)
     if contract.contracted is None:
         yield replace(base, name="two tiles each way", schedules=ALL_SCHEDULES)
+        # Which sizes the trips come from is not known: enough of all of them fills every ring twice.
+        yield from _deep(contract, base, contract.tiled, "many tiles each way", thorough=thorough)
         return
     size, tile = contract.contracted
     extent = tile_extent(base.constants(contract), tile)
@@ -222,12 +224,34 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
     for trips in sorted({1, stages - 1, stages, stages + 1, 2 * stages + 1}):
         case = with_sizes(replace(base, schedules=schedules), contract, **{size: trips * extent})
         yield replace(case, name=f"{case.trips} trips")
+    if contract.free_sizes or _numbers(contract):
+        yield from _deep(contract, base, [contract.contracted], "twice as many trips, shared", thorough=thorough)
     if thorough and not _sizes_a_result(contract, size):
         single = {other: tile_extent(base.constants(contract), tile) for other, tile in contract.tiled}
         case = with_sizes(replace(base, schedules=ONE_SCHEDULE), contract, **single, **{size: MANY_TRIPS * extent})
         yield replace(case, name=f"{case.trips} trips of one tile")
     if not _sizes_a_result(contract, size):
         yield replace(base, name="0 trips behind the guard", schedules=schedules, zeroed=size, trips=0)
+
+
+def _numbers(contract: Contract) -> list[str]:
+    """Numbers of a launch that nothing is known of: how many tiles a program takes, how wide a window is."""
+    return [scalar.name for scalar in contract.scalars if scalar.kind == "int" and not scalar.constexpr]
+
+
+def _deep(
+    contract: Contract, base: Case, tiled: Iterable[tuple[str, str]], name: str, *, thorough: bool
+) -> Iterator[Case]:
+    """Enough of the sizes to fill every ring twice, also where two programs share them or a number cuts them short."""
+    constants, many = base.constants(contract), 2 * stages_of(contract, base.config) + 1
+    extents = {size: tile_extent(constants, tile) for size, tile in tiled}
+    numbers = _numbers(contract)
+    if extents:
+        longest = max(extents.values())
+        values = {**dict(base.values), **dict.fromkeys(numbers, many * longest)}
+        case = replace(base, values=tuple(values.items()), schedules=FEW_SCHEDULES if thorough else ONE_SCHEDULE)
+        sizes = {size: many * extent * (1 if name.startswith("many") else 2) for size, extent in extents.items()}
+        yield replace(with_sizes(case, contract, **sizes), name=name, daring=bool(numbers))
 
 
 def _sizes_a_result(contract: Contract, size: str) -> bool:

@@ -11,6 +11,7 @@ from ..diagnostics import Diagnostic
 from ..verdict import Evidence, Rung, Verdict
 from .child import Job, Limits, Outcome, run_job
 from .protocol import check_protocol, worlds_of
+from .ran import run_rung
 from .requirements import missing_for_gpu, missing_for_simulation
 
 #: Children that work at a time.
@@ -201,16 +202,13 @@ class _Ladder:
         """Launches on a GPU; None where there is none."""
         reason = missing_for_gpu()
         if reason is None:
-            limits = Limits(self.limits.seconds, None)
-            outcome = run_job(Job("gpu", self.conversion, Rung.RAN, {}, limits), self.progress)
-            if outcome.findings:
-                return _unique(outcome.findings)
-            reason = outcome.figures.get("skipped")
-            if reason is None:
-                facts = outcome.figures.get("facts", {})
-                return [Evidence(Rung.RAN, True, str(code), str(text)) for code, text in facts.items()]
-        self.skipped.append(reason)
-        return None
+            ran = run_rung(self.conversion, self.limits, self.progress)
+            self.source_fails |= ran.source_fails
+            reason = ran.skipped
+        if reason:
+            self.skipped.append(reason)
+            return None
+        return _unique(ran.evidence)
 
     def jobs(self, name: str, rung: Rung, options: list[dict[str, Any]]) -> list[Outcome]:
         """One job per entry of `options`, side by side."""
