@@ -54,8 +54,32 @@ def test_a_kernel_inside_a_block_is_bound_inside_it(opener):
         assert convert(SourceFile("kernel.py", output)).source.text == text
 
 
-def test_a_kernel_inside_a_function_is_declined_where_it_stands():
-    text = f"{HEAD}def make():\n{textwrap.indent(BODY, '    ')}    return kernel\n"
+MAKER = f"{HEAD}def make(steps):\n    DEPTH = 2\n{textwrap.indent(BODY, '    ')}    return kernel\n"
+
+
+def test_a_kernel_that_a_function_makes_is_bound_inside_it():
+    conversion = outputs(MAKER)
+    for output in (conversion.module_text, conversion.patched_source_text):
+        compile(output, "kernel.py", "exec")
+        bound = next(line for line in output.splitlines() if "specialize_kernel(kernel)" in line)
+        assert bound.startswith("    ")
+        assert convert(SourceFile("kernel.py", output)).source.text == MAKER
+
+
+@pytest.mark.parametrize(("read", "why"), [("steps", "is given it"), ("hidden", "its value is computed")])
+def test_a_kernel_that_reads_what_its_maker_computes_is_declined(read, why):
+    text = MAKER.replace("DEPTH = 2", "hidden = steps + 1").replace(
+        "acc = tl.zeros(", f"x = {read}\n        acc = tl.zeros("
+    )
+    (kernel,) = convert(SourceFile("kernel.py", text)).kernels
+    (diagnostic,) = kernel.diagnostics
+    assert diagnostic.code == "TLX109"
+    assert read in diagnostic.message
+    assert why in diagnostic.message
+
+
+def test_a_kernel_in_a_class_is_declined_where_it_stands():
+    text = f"{HEAD}class Holder:\n{textwrap.indent(BODY, '    ')}"
     with pytest.raises(Exception, match="TLX109") as caught:
         convert(SourceFile("kernel.py", text))
     assert caught.value.diagnostic.span.line == text[: text.index("def kernel")].count("\n") + 1

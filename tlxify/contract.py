@@ -14,6 +14,8 @@ from typing import Literal
 
 #: dtypes by Triton's short names, in the order in which verification tries them.
 FLOAT16_DTYPES = ("fp16", "bf16")
+#: Those of 8 bits that tensor cores multiply.
+BYTE_DTYPES = ("fp8e4nv", "fp8e5", "i8")
 #: Element types that memory of a launch may have.
 ELEMENT_TYPES = (*FLOAT16_DTYPES, "fp32", "fp64", "fp8e4nv", "fp8e5", "i8", "i16", "i32", "i64", "u8")
 
@@ -36,6 +38,8 @@ class TensorSpec:
     values: tuple[str, ...] = ()
     #: Its elements never fall and run from the first of `values` to the last: where each of some groups begins.
     rising: bool = False
+    #: The axis (from the first) that must be the contiguous one for the tensor cores to read elements of 8 bits.
+    deep: int | None = None
     #: How it may lie in memory, by the names of `verify.cases.Layout`. Empty: in every way.
     layouts: tuple[str, ...] = ()
 
@@ -61,8 +65,10 @@ class ConstexprSpec:
     #: int: used in arithmetic alone.
     kind: Literal["tile", "flag", "option", "dtype", "int"]
     choices: tuple[object, ...]
-    #: For kind dtype: the pointer parameter whose element type it names.
+    #: For kind dtype: the pointer parameter whose element type it names; for a flag, the one whose it tells.
     dtype_of: str | None = None
+    #: For a flag that tells an element type: the one for which it is set, by Triton's short name.
+    says: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,8 @@ class Contract:
     tiled: tuple[tuple[str, str], ...] = ()
     #: Sizes that the kernel relies on being a multiple of a tile: it does not mask there.
     multiples: tuple[tuple[str, str], ...] = ()
+    #: Sizes of which only multiples of a tile can be converted: the source takes others, too.
+    whole: tuple[tuple[str, str], ...] = ()
     #: Sizes that are strides of what is read, too: of whole 16 bytes, or the TMA cannot read it.
     aligned: tuple[str, ...] = ()
     #: Parameters that follow from others, as every launch in the source computes them: ("NT", "cdiv(T, BT)").

@@ -57,7 +57,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One dimension of a memory access: `stride × (coordinate + position along the axis)`."""
+    """One dimension of a memory access: `stride × (coordinate + position along the axis)`.
+
+    With a divisor, the sum is divided by it first, rounded down: extent and limit bound it before that.
+    """
 
     stride: Poly
     #: First coordinate of the tile, scalar.
@@ -68,12 +71,20 @@ class Dimension:
     extent: Poly | None
     #: The source wraps coordinates at the extent (`% M`) instead of masking them.
     wrapped: bool = False
+    #: It reads element 0 past the extent, instead of beginning anew there.
+    folded: bool = False
+    #: What wraps around reaches results that are kept. Where the extent is a multiple of the tile, whole tiles wrap, to
+    #: the coordinate modulo the extent; a launch must confirm that it is.
+    whole: bool = False
+    divisor: Poly | None = None
     #: Exclusive bound of coordinate + position that the launch does not tell: a length read from memory, the end of a
     #: group. It holds besides `extent`; no descriptor can express it.
     limit: Poly | None = None
     #: What lies past the limit reaches only masked-out results: it may be read. Without an extent the descriptor then
     #: ends where the parameter's memory does, not where the source's masks do.
     harmless: bool = False
+    #: Where the source says that the tensor ends, though this access does not ask: it relies on staying inside.
+    stated: Poly | None = None
     #: What lies before 0 reads as zero in the source too: a checked block pointer, a descriptor.
     from_zero: bool = False
     #: The source does not mask by the extent where all conditions of one of these hold: it relies on the extent being a
@@ -253,6 +264,10 @@ class Dot:
     #: For RESCALED, the text of what the dot is added to; names its statement reads outside of the dot's operands.
     addend: str = ""
     beside: frozenset[str] = frozenset()
+    #: Operand dtypes (Triton's short names) for which the tensor cores add up in the sum as the statement says.
+    dtypes: tuple[str, ...] = ()
+    #: Text of the dtype the product is added up in, where that is not what its operands' dtype implies.
+    rounded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +354,10 @@ class Facts:
     wide: frozenset[str] = frozenset()
     #: Accesses through block pointers.
     blocks: tuple[BlockAccess, ...] = ()
-    #: Constexpr parameters that were taken to have these values: everything here holds for such launches alone.
+    #: Parameters that were taken to have these values: everything here holds for such launches alone.
     assumed: tuple[tuple[str, object], ...] = ()
+    #: Strides by which a tile moves along an axis that lies at stride 1: more is known of launches where they are 1.
+    units: tuple[str, ...] = ()
     #: Constexpr parameters that choose between values without a common form: more may be known once they are assumed.
     undecided: tuple[str, ...] = ()
 

@@ -86,6 +86,8 @@ class Constant:
     #: The statement that binds it, in its module.
     span: Span
     module: Module = field(repr=False, compare=False)
+    #: The statement chooses the value among others: it is written as the value instead.
+    chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,18 @@ class Unresolved:
 
 
 Meaning = Helper | Constant | Alias | Unresolved
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """A name that a program binds in one of several forms when it is imported: to tell it from others, file and name.
+
+    The launcher's fingerprint tells the forms apart, so each may be converted as if it were the only one.
+    """
+
+    path: str
+    name: str
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +165,10 @@ class Module:
     #: What the jit functions read through imports, by the chain that leaves modules behind: `exp`, `ops.exp`. Own names
     #: that are defined in several ways are here as well, unresolved.
     imported: Mapping[str, Meaning] = field(default_factory=dict, repr=False, compare=False)
+    #: Which of those names the program binds in one of several forms when it is imported, and how many forms there are.
+    forms: Mapping[str, Forms] = field(default_factory=dict, repr=False, compare=False)
+    #: The function that is read as if its body stood at the end of the file, for the kernels in it.
+    inside: Span | None = None
 
     def meaning(self, chain: str) -> tuple[str, Meaning] | None:
         """What a dotted chain means and how much of it says so: of `ops.SCALE.value` that is `ops.SCALE`.

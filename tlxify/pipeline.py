@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .analyses import analyze as analyze_kernel
-from .analyses.assuming import readings
+from .analyses.assuming import readings, relaxed
 from .config import Contracts, contracts_of
 from .contract import Contract
 from .contracting import contract_of
@@ -17,9 +18,10 @@ from .facts import Facts
 from .fingerprint import fingerprint
 from .inline import written_out
 from .layout import line_length
-from .model import Constant, Helper, Kernel, Module, walk
+from .model import Constant, Helper, Kernel, Module, Unresolved, walk
 from .outcome import FileConversion, KernelOutcome, VerdictWord
-from .parse.kernels import find_kernels, nested_kernels
+from .parse.forms import other_forms
+from .parse.kernels import enclosed_kernels, find_kernels, nested_kernels
 from .parse.module import parse_module
 from .plan import Plan
 from .reach import reach
@@ -114,15 +116,41 @@ def _convert_one(
     persistent: bool,
     profitable: bool,
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
+    """The kernel converted in the first form that can be; else why its first form cannot be."""
+    outcome, piece = _convert_form(kernel, beside, target, width, said, persistent=persistent, profitable=profitable)
+    for form in other_forms(kernel) if outcome.verdict_word == "declined" else ():
+        other, found = _convert_form(form, beside, target, width, said, persistent=persistent, profitable=profitable)
+        if found is not None:
+            return other, found
+    return outcome, piece
+
+
+def _convert_form(
+    kernel: Kernel,
+    beside: list[blocks.Piece],
+    target: Target,
+    width: int,
+    said: Contracts,
+    *,
+    persistent: bool,
+    profitable: bool,
+) -> tuple[KernelOutcome, blocks.Piece | None]:
     refusal: Decline | None = None
     try:
+        _closed(kernel)
         kernel = written_out(kernel)
         sliced = cut(kernel, [piece.slice for piece in beside])
         source = sliced if kernel.written is None else cut(kernel.written, [sliced])
+
+        def planned(facts: Facts) -> tuple[Plan, Contract]:
+            plan = make_plan(kernel, facts, target, persistent=persistent, profitable=profitable)
+            return plan, contract_of(kernel, facts, said)
+
         for facts in readings(kernel):
             try:
-                plan = make_plan(kernel, facts, target, persistent=persistent, profitable=profitable)
-                contract = contract_of(kernel, facts, said)
+                planned(facts)
+                facts = relaxed(kernel, facts, lambda fewer: _holds(planned, fewer))
+                plan, contract = planned(facts)
                 piece = blocks.piece(kernel, plan, sliced, source, fingerprint(kernel), width)
                 roles = role_lines(kernel, facts, plan)
                 span = kernel.original.span
@@ -133,6 +161,26 @@ def _convert_one(
         refusal = refusal or decline
     assert refusal is not None
     return _refused(kernel.original, refusal.diagnostic.located(kernel.module.source)), None
+
+
+def _holds(proof: Callable[[Facts], object], facts: Facts) -> bool:
+    try:
+        proof(facts)
+    except Decline:
+        return False
+    return True
+
+
+def _closed(kernel: Kernel) -> None:
+    """A kernel that a function makes reads nothing that may differ from one run of it to the next.
+
+    Raises Decline TLX109.
+    """
+    if kernel.module.inside is None:
+        return
+    for use in reach(kernel):
+        if isinstance(use.meaning, Unresolved):
+            raise Decline("TLX109", use.span, name=kernel.name, why=f"it reads `{use.name}`, and {use.meaning.why}")
 
 
 def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str, file: str) -> KernelOutcome:
@@ -174,10 +222,14 @@ def _written_by_user(source: SourceFile) -> SourceFile:
 
 
 def _chosen(module: Module, names: tuple[str, ...] | None) -> tuple[Kernel, ...]:
-    found = find_kernels(module)
+    own = find_kernels(module)
+    taken = {kernel.name for kernel in own}
+    made = [kernel for kernel in enclosed_kernels(module.source) if kernel.name not in taken]
+    found = tuple(sorted((*own, *made), key=lambda kernel: kernel.span.line))
     if not found:
         nested = next(nested_kernels(module), None)
-        raise Decline("TLX109", Span.of(nested), name=nested.name) if nested else Decline("TLX102", None)
+        why = "a class holds it, or it is one of several of that name"
+        raise Decline("TLX109", Span.of(nested), name=nested.name, why=why) if nested else Decline("TLX102", None)
     if names is None:
         return found
     known = {kernel.name: kernel for kernel in found}

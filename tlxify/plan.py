@@ -101,6 +101,8 @@ class DotStep:
     addend: str
     a: Side
     b: Side
+    #: The dtype it is added up in as the source writes it, where the operands' dtype implies another.
+    rounded: str = ""
     #: Stays unretired until the next trip of its loop.
     in_flight: bool = False
 
@@ -244,13 +246,25 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
+class Operands:
+    """What one dot multiplies out of slots: views of one dtype."""
+
+    #: Pointer parameters of the source.
+    parameters: tuple[str, ...]
+    #: Triton's short names.
+    dtypes: tuple[str, ...]
+    #: Descriptors of views that the dtypes of 8 bits do not allow in both orders: whether the contracted axis is
+    #: contiguous where the view is transposed.
+    along_depth: tuple[tuple[str, bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchGuard:
     """What must hold at a launch for the specialized kernel to run."""
 
     views: tuple[View, ...]
-    #: Operands of one dot share a dtype: groups of pointer parameters.
-    same_dtype: tuple[tuple[str, ...], ...]
-    dtypes: tuple[str, ...]
+    #: The operands of each dot: they share a dtype.
+    operands: tuple[Operands, ...]
     stored: tuple[Stored, ...]
     #: Pointer parameters through which the producer reads scalars: nothing may be stored there.
     scalars: tuple[str, ...] = ()

@@ -27,6 +27,14 @@ class Symbol:
     template: str = field(default="", compare=False)
     operands: tuple[Poly, ...] = field(default=(), compare=False, repr=False)
 
+    @property
+    def options(self) -> tuple[Poly, ...]:
+        """What a scalar may be that a branch chooses when the kernel runs; nothing for any other symbol."""
+        return self.operands if self.name.startswith(EITHER) else ()
+
+
+#: How the names of scalars begin that a branch chooses when the kernel runs.
+EITHER = "either "
 
 Monomial = tuple[Symbol, ...]
 

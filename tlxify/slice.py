@@ -106,11 +106,12 @@ class _Pieces:
                     self._claim(defined, _identity(meaning), span)
                     self.helpers[defined] = (self._order(home, node.lineno), jitted(home, node))
                 self._bind(name, defined, span)
-            case Constant(name=defined, span=place, module=home):
+            case Constant(name=defined, value=value, span=place, module=home, chosen=chosen):
                 self._claim(defined, _identity(meaning), span)
-                text = home.source.segment(place)
+                tl = tl_name(self.kernel.module)
+                text = f"{defined} = {tl}.constexpr({value!r})" if chosen else home.source.segment(place)
                 self.constants.setdefault(defined, (self._order(home, place.line), text))
-                for used in _names_in(text):
+                for used in _names_in(text) if not chosen else ():
                     known = home.meaning(used)
                     if used != defined and known is not None and isinstance(known[1], Alias):
                         self.add(*known, home, span)

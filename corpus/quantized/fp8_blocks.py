@@ -1,4 +1,3 @@
-# expect: TLX606
 """fp8 with a scale per 1 × 128 of A and per 128 × 128 of B, as DeepSeek-V3 has it: each trip's product is scaled."""
 
 import torch

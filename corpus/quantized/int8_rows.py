@@ -1,4 +1,3 @@
-# expect: TLX310
 """int8 × int8 → fp16, one scale per row of A and per column of B: accumulated in int32, scaled at the end."""
 
 import torch

@@ -160,12 +160,21 @@ def test_a_tile(body, dimensions):
         ),
         pytest.param(load("i[:, None] * pid + k[None, :] * sk"), "TLX207", id="a stride that differs per program"),
         pytest.param(load("i[:, None] * sm + i[:, None] * sk"), "TLX207", id="a diagonal"),
-        pytest.param(load("(i // 2)[:, None] * sm + k[None, :] * sk"), "TLX208", id="a divided index"),
     ],
 )
 def test_no_tile(body, code):
     assert problems_of(body) == [code]
     assert accesses_of(body) == []
+
+
+@pytest.mark.parametrize(("index", "extent"), [("i // 2", None), ("(i % M) // 2", "M"), ("(pid * TM + i) // 2", None)])
+def test_a_divided_axis_is_no_tile_of_the_tma_but_its_memory_is_known(index, extent):
+    facts = facts_of(load(f"({index})[:, None] * sm + k[None, :] * sk"))
+    assert [diagnostic.code for _, diagnostic in facts.problems] == ["TLX208"]
+    ((_, access),) = facts.accesses
+    rows = access.dimensions[-2]
+    assert (rows.stride.text(), rows.divisor.text()) == ("sm", "2")
+    assert (rows.extent.text() if rows.extent is not None else None) == extent
 
 
 def test_where_masked_elements_read_as_one_the_tile_is_known_but_no_ring_may_fill_it():
@@ -219,3 +228,10 @@ def test_a_mask_with_more_than_bounds_is_partial():
     assert access.partial
     assert access.dynamic
     assert str(access.dimensions[0].extent) == "M"
+
+
+def test_nothing_is_written_with_a_name_that_not_every_way_binds():
+    facts = facts_of("if FLAG:\n    start = pid * TM\nx = tl.load(a_ptr + (pid * TM + i)[:, None] * sm + k[None, :])")
+    assert "start" not in dict(facts.loads[0].scope)
+    facts = facts_of("start = pid * TM\nx = tl.load(a_ptr + (pid * TM + i)[:, None] * sm + k[None, :])")
+    assert "start" in dict(facts.loads[0].scope)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.analyses.kernels import kernel_of, shown
-from tlxify.analyses.assuming import is_flag, readings
+from tlxify.analyses.assuming import is_flag, readings, relaxed
 
 SEQUENCES = """
 if FLAG:
@@ -53,3 +53,38 @@ def test_a_flag_is_asked_for_its_truth_alone(body, flag):
 
 def test_a_parameter_of_the_launch_is_no_flag():
     assert not is_flag(kernel_of("if M:\n    x = 1"), "M")
+
+
+UNIT = """
+p = a_ptr + i[:, None] * sm + k[None, :]
+for t in range(0, tl.cdiv(K, TK)):
+    x = tl.load(p, mask=k[None, :] < K - t * TK, other=0.0)
+    p += TK * sk
+"""
+
+
+def test_a_tile_that_moves_by_a_stride_it_does_not_have_is_read_for_launches_where_that_is_1():
+    plain, unit = readings(kernel_of(UNIT))
+    assert (plain.units, unit.units) == (("sk",), ())
+    assert unit.assumed == (("sk", 1),)
+    (depth,) = (d for d in unit.accesses[0][1].dimensions if d.extent is not None)
+    assert shown(unit, depth) == "1 * (trip * TK + :TK) < K"
+
+
+def test_a_tile_that_moves_by_its_own_stride_needs_no_assumption():
+    (facts,) = readings(kernel_of(UNIT.replace("k[None, :]\n", "k[None, :] * sk\n")))
+    assert facts.units == ()
+
+
+def test_no_more_is_assumed_than_suffices():
+    kernel = kernel_of("x = 1 if FLAG else 2\ny = tl.load(a_ptr + i * sm)")
+    _, off, _ = readings(kernel)
+    assert relaxed(kernel, off, lambda facts: True).assumed == ()
+    assert relaxed(kernel, off, lambda facts: bool(facts.assumed)).assumed == (("FLAG", False),)
+
+
+def test_what_an_assumption_rules_out_is_no_statement_of_the_kernel():
+    kernel = kernel_of("if FLAG:\n    x = a_ptr\nelse:\n    x = b_ptr\ny = tl.load(x + i * sm)")
+    plain, off, on = readings(kernel)
+    arms = [next(s for s in facts.statements if s.kind == "branch") for facts in (plain, off, on)]
+    assert [(len(arm.body), len(arm.orelse)) for arm in arms] == [(1, 1), (0, 1), (1, 0)]

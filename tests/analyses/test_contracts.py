@@ -72,3 +72,23 @@ def test_options_are_what_the_kernel_compares_with():
 def test_only_arithmetic_is_evaluated(text):
     with pytest.raises((ValueError, SyntaxError)):
         evaluate(text, {"M": 2})
+
+
+def test_8_bit_operands_are_told_which_axis_lies_together():
+    (analysis,) = analyze(SourceFile.read(ROOT / "corpus" / "quantized" / "int8_rows.py"))
+    tensors = {tensor.name: tensor for tensor in analysis.contract.tensors}
+    assert (tensors["a_ptr"].dtypes, tensors["a_ptr"].deep) == (("i8",), 1)
+    assert (tensors["b_ptr"].dtypes, tensors["b_ptr"].deep) == (("i8",), 0)
+    assert tensors["c_ptr"].deep is None
+
+
+def test_a_divided_axis_has_as_many_places_as_quotients():
+    (analysis,) = analyze(SourceFile.read(ROOT / "corpus" / "quantized" / "fp8_blocks.py"))
+    assert shapes(analysis.contract)["b_s_ptr"][0] == ("cdiv(N, BLOCK_K)", "cdiv(K, BLOCK_K)")
+
+
+def test_extents_at_which_tiles_wrap_as_a_whole_are_known():
+    text = (ROOT / "tests" / "cases" / "address" / "wrap_without_mask.py").read_text().split("# output")[0]
+    (analysis,) = analyze(SourceFile("kernel.py", text))
+    assert analysis.contract.whole == (("M", "BLOCK_M"),)
+    assert analysis.contract.multiples == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.analyses.kernels import facts_of
-from tlxify.analyses.grids import outermost, programs
+from tlxify.analyses.grids import programs, quotients
 
 TILE = "tl.load(a_ptr + ({batch}) * sb + (({rows}) * TM + i)[:, None] * sm + (({cols}) * TN + j)[None, :])"
 EXTENTS = ("M", "N")
@@ -38,5 +38,11 @@ def test_programs(batch, rows, cols, count):
 def test_what_a_quotient_picks_has_a_size_of_its_own():
     facts = facts_of("x = tl.load(a_ptr + (pid // 4 // K) * sb + i)\ny = tl.load(a_ptr + pid * sb + i)")
     first, second = (access.dimensions[0].coordinate for _, access in facts.accesses)
-    assert outermost(first) == "outer_0"
-    assert outermost(second) is None
+    assert quotients(facts, {}, first) == ("outer_0", "outer_0")
+    assert quotients(facts, {}, second) is None
+
+
+def test_what_a_quotient_that_is_divided_again_picks_is_as_many_as_its_parts():
+    facts = facts_of("x = tl.load(a_ptr + (pid // 4) * sb + i)\ny = tl.load(a_ptr + (pid // 4 // K) * sb + i)")
+    first, _ = (access.dimensions[0].coordinate for _, access in facts.accesses)
+    assert quotients(facts, {}, first) == ("K * outer_0", "outer_0")

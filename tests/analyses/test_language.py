@@ -191,6 +191,8 @@ def test_what_cannot_be_joined_names_what_to_assume():
         assert str(facts.accesses[0][1].dimensions[0].stride) == stride
 
 
-def test_only_a_constexpr_parameter_can_be_assumed():
-    with pytest.raises(ValueError, match="no constexpr parameter M"):
-        analyze(kernel_of("x = M"), {"M": 3})
+def test_only_what_is_known_when_a_kernel_is_compiled_can_be_assumed():
+    assert analyze(kernel_of("x = M"), {"M": 1}).assumed == (("M", 1),)
+    for name, value in (("M", 0.5), ("nowhere", 1)):
+        with pytest.raises(ValueError, match=f"no parameter {name}"):
+            analyze(kernel_of("x = M"), {name: value})

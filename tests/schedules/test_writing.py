@@ -38,6 +38,7 @@ SCOPE = (*PARAMETERS, ("pid", pid), ("k", trip), ("start", pid * tile), ("offset
         (trip * tile + Poly.of(5), "offset", {"offset"}),
         (trip * tile + Poly.of(6), "offset + 1", {"offset"}),
         (m, "M", {"M"}),
+        (trip * tile - Poly.of(5) + m - m, "offset - 10", {"offset"}),
         (m * tile - one, "M * TM - 1", {"M", "TM"}),
         (Poly.of(SCALE), "(M // TM)", {"M", "TM"}),
     ],

@@ -12,7 +12,17 @@ What wants both kernels to run, to compare or to time them, takes the place of a
 
 from tlx.launch.dispatcher import StaleKernelError
 from tlx.launch.fingerprint import fingerprint_of
-from tlx.launch.guard import Fallback, Memory, TmaView, memory, require, require_disjoint, require_dtypes, tma_view
+from tlx.launch.guard import (
+    Fallback,
+    Memory,
+    TmaView,
+    memory,
+    require,
+    require_along_depth,
+    require_disjoint,
+    require_dtypes,
+    tma_view,
+)
 from tlx.launch.policy import policy
 from tlx.launch.proxy import Specialized, specialized
 from tlx.launch.schedule import Box, Dispatch, RingPlan, Schedule
@@ -33,6 +43,7 @@ __all__ = [
     "memory",
     "policy",
     "require",
+    "require_along_depth",
     "require_disjoint",
     "require_dtypes",
     "specialized",

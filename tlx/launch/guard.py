@@ -17,7 +17,17 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tlx.launch.pointers import Address, ByteRange, Pointer, byte_range, dtype_name, is_pointer
 
-__all__ = ["Fallback", "Memory", "TmaView", "memory", "require", "require_disjoint", "require_dtypes", "tma_view"]
+__all__ = [
+    "Fallback",
+    "Memory",
+    "TmaView",
+    "memory",
+    "require",
+    "require_along_depth",
+    "require_disjoint",
+    "require_dtypes",
+    "tma_view",
+]
 
 #: The TMA takes base addresses and strides in units of this many bytes.
 TMA_ALIGNMENT = 16
@@ -130,6 +140,16 @@ def require_dtypes(pointers: Mapping[str, Any], allowed: Iterable[str], *, same:
         raise Fallback(
             "dtype", "the dtypes differ: " + ", ".join(f"{name} is {dtype}" for name, dtype in names.items())
         )
+
+
+def require_along_depth(view: TmaView, *, transposed: bool) -> None:
+    """Operands of 8 bits lie along the axis that the dot contracts; that is the last but one where `transposed`.
+
+    Only of 16-bit operands does the tensor core read either order. Raises `Fallback` with code `depth-stride`.
+    """
+    if view.itemsize == 1 and view.transposed != transposed:
+        text = f"{view.name} is not contiguous along the axis that its dot contracts, as 8-bit operands must be"
+        raise Fallback("depth-stride", text)
 
 
 def require_disjoint(

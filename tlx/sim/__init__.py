@@ -14,7 +14,7 @@ from .minimize import minimize
 from .observer import Observer
 from .patches import installed as session
 from .recording import Recording
-from .report import FindingsError, Report, SimulationError
+from .report import AssumptionError, FindingsError, Report, SimulationError
 from .run import run
 from .schedules import Picker, Schedule, Seeded
 from .sites import Site
@@ -25,6 +25,7 @@ from .trace import Trace, Tracer
 __all__ = [
     "CHIPS",
     "KINDS",
+    "AssumptionError",
     "Chip",
     "Exploration",
     "Finding",

@@ -19,7 +19,7 @@ from triton.runtime.interpreter import InterpreterBuilder, InterpreterOptions
 from . import numerics
 from .dtypes import FLOAT64, is_fp8, lifted_dtype, numpy_dtype
 from .memory import Descriptor, GlobalMemory
-from .report import SimulationError
+from .report import AssumptionError, SimulationError
 from .sites import Site, here
 from .values import Scalar, Value, value
 
@@ -183,6 +183,11 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
 
     def create_unsplat(self, arg: Value) -> Value:
         return value(arg.data.reshape(-1)[:1].copy(), arg.dtype.scalar)
+
+    def create_assume(self, condition: Value) -> None:
+        """A launch that contradicts the kernel's own assumption is no launch of it."""
+        if not np.all(condition.data):
+            raise AssumptionError("what the kernel assumes does not hold", here())
 
     def create_histogram(self, data: Value, bins: int, mask: Value | None) -> Value:
         numbers: np.ndarray = data.data.astype(np.int64)

@@ -23,7 +23,7 @@ import tlx
 from . import constructors, language, reductions
 from .elementwise import map_elementwise
 from .interpreter import INTERPRETER, SEMANTIC, STAND_INS, bound, sim_range, static_range
-from .report import SimulationError
+from .report import AssumptionError, SimulationError
 from .scalars import operators
 from .sites import MARK, here
 from .unwrap import plain
@@ -67,7 +67,7 @@ def _index(self: Any) -> int:
 
 def _static_assert(cond: Any, msg: Any = "", _semantic: Any = None) -> None:
     if not plain(cond):
-        raise SimulationError(f"static_assert failed: {plain(msg)}", here())
+        raise AssumptionError(f"static_assert failed: {plain(msg)}", here())
 
 
 def _reduce(*args: Any, **kwargs: Any) -> Any:

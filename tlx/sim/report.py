@@ -26,6 +26,10 @@ class SimulationError(Exception):
         super().__init__(f"{site}: {message}\n  {site.text}" if site is not None else message)
 
 
+class AssumptionError(SimulationError):
+    """What the kernel takes for granted (`tl.assume`, `tl.static_assert`) does not hold: it is never launched so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """What happened in all simulated CTAs."""

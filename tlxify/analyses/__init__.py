@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from ..diagnostics import Decline, Diagnostic
@@ -12,13 +12,16 @@ from ..model import Branch, Kernel, Statement, walk
 from ..poly import Poly, Symbol
 from ..source import Span
 from .access import describe, zero_fill
-from .accumulate import use_of
+from .accumulate import Use, use_of
+from .alternatives import rebased
 from .bounds import settle
 from .boxes import describe_box
 from .conditions import comparisons
 from .defuse import names, names_beside, statement_facts
+from .elements import added_apart, is_half, operand_dtypes
 from .events import DotEvent, LoadEvent, StoreEvent
 from .interpret import Interpreter
+from .units import unit_strides
 from .values import DOT, MISSING, Value
 from .widths import wide_names
 
@@ -28,19 +31,24 @@ __all__ = ["analyze"]
 def analyze(kernel: Kernel, assumed: Mapping[str, object] | None = None) -> Facts:
     """Everything the converter may rely on. Raises Decline where the kernel cannot be followed at all.
 
-    `assumed` fixes constexpr parameters (`{"IS_VARLEN": False}`): only the arms that are taken then are interpreted,
-    and the facts hold for launches with these values alone. `Facts.undecided` names the ones worth fixing.
+    `assumed` fixes constexpr parameters (`{"IS_VARLEN": False}`) and integers (`{"stride_ak": 1}`): only the arms that
+    are taken then are interpreted, and the facts hold for launches with these values alone. `Facts.undecided` and
+    `Facts.units` name the ones worth fixing.
     """
     interpreter = Interpreter(kernel.module)
     interpreter.run(kernel, assumed or {})
-    return replace(_Assembly(kernel, interpreter).facts(), assumed=tuple(sorted((assumed or {}).items())))
+    return _Assembly(kernel, interpreter, assumed or {}).facts()
 
 
 class _Assembly:
     """Turns what the interpreter recorded into facts."""
 
-    def __init__(self, kernel: Kernel, interpreter: Interpreter) -> None:
+    def __init__(self, kernel: Kernel, interpreter: Interpreter, assumed: Mapping[str, object]) -> None:
         self.kernel = kernel
+        self.assumed = assumed
+        # Without an assumption every arm belongs to the kernel, also one that no launch takes.
+        settled = interpreter.events.settled.items() if assumed else ()
+        self.settled = {span: arm for span, arm in settled if arm is not None}
         self.events = interpreter.events
         self.axes = interpreter.axes
         self.problems: list[tuple[Span, Diagnostic]] = []
@@ -74,7 +82,7 @@ class _Assembly:
             program_ids=tuple(self.events.program_ids),
             num_programs=tuple(self.events.num_programs),
             returns=tuple(place.span for place in self.events.returns),
-            statements=statement_facts(self.kernel.body),
+            statements=statement_facts(self.kernel.body, self.settled),
             conditions=tuple(
                 (n.span, ast.unparse(n.node.test)) for n in walk(self.kernel.body) if isinstance(n, Branch)
             ),
@@ -85,22 +93,27 @@ class _Assembly:
             casts=tuple(sorted(self.events.casts)),
             wide=wide_names(self.kernel.body),
             blocks=tuple(block for event in touched if (block := self._block(event)) is not None),
+            assumed=tuple(sorted(self.assumed.items())),
             undecided=tuple(self.events.undecided),
+            units=tuple(dict.fromkeys(name for event in loads for name in unit_strides(event.address))),
         )
 
     def _access(self, event: LoadEvent | StoreEvent) -> Access | None:
         span = event.place.span
         try:
             called = (event.target if isinstance(event, LoadEvent) else None) or "the tile"
-            address = replace(event.address, axes=self._roots(event.address.axes))
+            address = replace(self._based(event.address), axes=self._roots(event.address.axes))
             if event.box is not None:
                 box = replace(event.box, axes=address.axes)
                 access = describe_box(box, event.checked, span, self._pointer(address), self.tiles, called)
             else:
                 access = describe(address, event.mask, span, self.is_pointer, self.tiles, called)
+            # Where it lies is known all the same: that matters to whoever makes the memory, not to a ring.
             if isinstance(event, LoadEvent) and not zero_fill(event.other):
-                # Where it lies is known all the same: that matters to whoever makes the memory, not to a ring.
                 self.problems.append((span, self._not_zero(access, event)))
+            if any(dimension.divisor is not None for dimension in access.dimensions):
+                why = "a division of a tile axis"
+                self.problems.append((span, Diagnostic.of("TLX208", span, name=access.pointer, why=why)))
             return access
         except Decline as decline:
             self.problems.append((span, decline.diagnostic))
@@ -156,7 +169,20 @@ class _Assembly:
         return names_beside(node, without) if node is not None else frozenset()
 
     def _dot(self, event: DotEvent) -> Dot:
-        use = use_of(self.nodes.get(event.place.statement), event, self.kernel)
+        use, asked = (
+            use_of(self.nodes.get(event.place.statement), event, self.kernel),
+            dict(event.options).get("out_dtype"),
+        )
+        if use.sum in (Sum.ADDED, Sum.RESCALED) and added_apart(asked, given=event.accumulator is not None):
+            use = Use(Sum.WITHIN)
+        elements = dict(event.elements)
+        onto = (
+            ""
+            if event.accumulator is not None
+            else (use.result or "")
+            if use.sum in (Sum.ADDED, Sum.RESCALED)
+            else None
+        )
         operands = (Span.of(event.a_node), Span.of(event.b_node))
         return Dot(
             span=event.place.span,
@@ -173,6 +199,8 @@ class _Assembly:
             result=use.result,
             addend=use.addend,
             beside=self._beside(event.place.statement, *operands),
+            dtypes=operand_dtypes(use.sum, "" if onto is None else elements.get(onto), asked),
+            rounded=asked if asked is not None and is_half(asked) else "",
         )
 
     def _operand(self, value: Value, node: ast.expr) -> DotOperand:
@@ -231,28 +259,29 @@ class _Assembly:
         return tuple(None if axis is None else self.axes.find(axis) for axis in axes)
 
     def _offset(self, event: LoadEvent) -> Poly | None:
-        pointer, poly = self._pointer(event.address), event.address.poly
+        pointer, poly = self._pointer(event.address), self._based(event.address).poly
         if event.address.axes or pointer is None or poly is None:
             return None
         return poly - Poly.of(next(symbol for symbol in poly.symbols if symbol.name == pointer))
 
+    def _based(self, address: Value) -> Value:
+        return address if address.poly is None else replace(address, poly=rebased(address.poly, self.is_pointer))
+
     def _pointer(self, address: Value) -> str | None:
-        if address.poly is None:
+        poly = self._based(address).poly
+        if poly is None:
             return None
-        names = [m[0].name for m, c in address.poly.terms if c == 1 and len(m) == 1 and self.is_pointer(m[0])]
+        names = [m[0].name for m, c in poly.terms if c == 1 and len(m) == 1 and self.is_pointer(m[0])]
         return names[0] if len(names) == 1 else None
 
 
 def _pointer_test(kernel: Kernel, addresses: list[Value]) -> Callable[[Symbol], bool]:
     """Which parameters are pointers: the only base of some address, asked for their element type, or named so."""
     pointers: set[str] = set()
-    for address in addresses:
-        if address.poly is not None:
-            bases = [
-                m[0] for m, c in address.poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr
-            ]
-            if len(bases) == 1:
-                pointers.add(bases[0].name)
+    for poly in (poly for address in addresses if address.poly is not None for poly in _either(address.poly)):
+        bases = [m[0] for m, c in poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
+        if len(bases) == 1:
+            pointers.add(bases[0].name)
     for node in ast.walk(kernel.node):
         if (
             isinstance(node, ast.Attribute)
@@ -263,3 +292,12 @@ def _pointer_test(kernel: Kernel, addresses: list[Value]) -> Callable[[Symbol], 
             pointers.add(node.value.id)
     pointers.update(p.name for p in kernel.params if "ptr" in p.name.lower() and not p.constexpr)
     return lambda symbol: symbol.launch and symbol.name in pointers
+
+
+def _either(address: Poly) -> Iterator[Poly]:
+    """An address, or where it is one of several, each of them."""
+    options = [option for symbol in address.symbols for option in symbol.options]
+    if not options or address.terms != ((address.terms[0][0], 1),):
+        yield address
+    else:
+        yield from (found for option in options for found in _either(option))

@@ -9,6 +9,7 @@ dimension. Any such split gives the same addresses.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..diagnostics import Decline
 from ..facts import Access, Dimension
@@ -38,7 +39,7 @@ def describe(
     terms = _terms(address, name, span)
     coordinates: dict[int, Poly] = {}
     for dim, term in terms.items():
-        if term.modulus is None and dim in bounds:
+        if term.plain and dim in bounds:
             coordinates[dim] = told(bounds[dim], term.stride, rest)
             rest -= coordinates[dim] * term.stride
     tile: dict[int, Dimension] = {}
@@ -50,6 +51,9 @@ def describe(
         if term.stride.constant is not None:
             rest, found = batches(rest, tiles)
             batch += found
+        if term.divisor is not None:
+            tile[dim] = _divided(axis, term, bounds.get(dim), name, span)
+            continue
         if term.modulus is not None:
             tile[dim] = _wrapped(axis, term, bounds.get(dim), name, span)
             continue
@@ -60,8 +64,8 @@ def describe(
         tile[dim] = limited(term, coordinate, axis, bounds.get(dim), coordinates.get(dim, ZERO), name, span)
     rest, found = batches(rest, frozenset())
     batch += found
-    if rest != ZERO and len(tile) == 1 and not rest.launch:
-        batch.append(Dimension(ONE, rest, None, None))  # one element of every row
+    if rest != ZERO and (not tile or (len(tile) == 1 and not rest.launch)):
+        batch.append(Dimension(ONE, rest, None, None))  # one element of every row, or of all
         rest = ZERO
     if rest != ZERO:
         raise Decline("TLX201", span, name=name, why=f"`{rest}` elements are added that belong to no axis")
@@ -109,19 +113,30 @@ def _wrapped(axis: int, term: Term, bounds: Bounds | None, name: str, span: Span
             raise Decline("TLX204", span, name=name, why="an axis is wrapped and masked")
         return limited(Term(term.dim, term.stride), term.offset, axis, bounds, term.offset, name, span)
     if not term.modulus.launch:
-        return Dimension(term.stride, term.offset, axis, None, wrapped=True, limit=term.modulus)
-    return Dimension(term.stride, term.offset, axis, term.modulus, wrapped=True)
+        return Dimension(term.stride, term.offset, axis, None, wrapped=True, folded=term.folded, limit=term.modulus)
+    return Dimension(term.stride, term.offset, axis, term.modulus, wrapped=True, folded=term.folded)
+
+
+def _divided(axis: int, term: Term, bounds: Bounds | None, name: str, span: Span) -> Dimension:
+    """A dimension whose positions are divided: several lie at one place."""
+    if term.modulus is not None:
+        return replace(_wrapped(axis, replace(term, divisor=None), bounds, name, span), divisor=term.divisor)
+    plain = Term(term.dim, term.stride)
+    return replace(limited(plain, term.offset, axis, bounds, term.offset, name, span), divisor=term.divisor)
 
 
 def _of_a_bound(more: Poly, left: Poly, coordinate: Poly, bounds: Bounds, term: Term) -> tuple[Poly, Poly]:
     """What of the scalar part belongs to a bounded dimension beyond what its bound speaks of, and what does not.
 
     What is fixed shifts the extent with the coordinate. What moves would make a fixed extent move: it is a batch
-    dimension's, unless the extent moves anyway or there is no stride but one to give it.
+    dimension's, unless the extent moves anyway. Where the stride is one, only what has another stride can be given
+    away: `head * BT` moves along a batch of `BT` elements each, though `BT` is the length of a tile as well.
     """
-    if term.stride == ONE or not all((coordinate - bound.index).launch for bound in bounds):
+    if not all((coordinate - bound.index).launch for bound in bounds):
         return more, left
     moving = Poly.build((m, c) for m, c in more.terms if not all(s.launch for s in m))
+    if term.stride == ONE:
+        moving = Poly.build((m, c) for m, c in moving.terms if any(s.launch for s in m))
     return more - moving, left + moving * term.stride
 
 

@@ -77,8 +77,14 @@ class Arithmetic:
                 return Value(poly=block.poly * scale.poly, terms=terms)
             case ast.Mod() if not right.terms and len(left.terms) == 1:
                 (term,) = left.terms
-                if term.stride == ONE and term.modulus is None:
+                if term.stride == ONE and term.plain:
                     return Value(poly=ZERO, terms=(Term(term.dim, ONE, left.poly, right.poly),))
+            case ast.FloorDiv() if not right.terms and len(left.terms) == 1:
+                (term,) = left.terms
+                whole = term.stride == ONE and term.divisor is None
+                if whole and (term.modulus is None or left.poly == ZERO):
+                    offset = left.poly if term.modulus is None else term.offset
+                    return Value(poly=ZERO, terms=(Term(term.dim, ONE, offset, term.modulus, right.poly),))
         return None
 
     @staticmethod
@@ -87,7 +93,7 @@ class Arithmetic:
         merged: list[Term] = []
         for term in (*left, *right):
             for position, other in enumerate(merged):
-                if other.dim == term.dim and (other.offset, other.modulus) == (term.offset, term.modulus):
+                if other == replace(term, stride=other.stride):
                     merged[position] = replace(other, stride=other.stride + term.stride)
                     break
             else:
@@ -117,8 +123,12 @@ class Arithmetic:
             if difference is not None and difference.poly is not None and len(difference.terms) == 1:
                 (term,) = difference.terms
                 index = difference.poly - (ONE if isinstance(op, ast.LtE) else ZERO)
-                if term.stride == ONE and term.modulus is None:
+                if term.stride == ONE and (term.modulus, term.divisor) == (-index, None):
+                    return Value(axes=axes, bounds=(), loads=loads)  # what is wrapped at an end lies below it
+                if term.stride == ONE and term.plain:
                     return Value(axes=axes, bounds=(Bound(term.dim, index),), loads=loads)
+        if all(axis is None for axis in axes) and left.affine and right.affine:
+            return Value(axes=axes, bounds=(), partial=True, loads=loads)  # one position: a condition, and no bound
         return Value(axes=axes, loads=loads, why=("TLX204", "a comparison that is not an upper bound on a tile axis"))
 
     def negate(self, operand: Value) -> Value:

@@ -2,12 +2,13 @@
 
 A sequence length that is read from memory under `IS_VARLEN`, a tile that lies in two orders: such a kernel is two
 kernels in one text. Each is understood by itself, for launches with that value, and the original runs for all others.
+So it is with a stride that the kernel takes to be 1 elsewhere.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..facts import Facts
 from ..model import Kernel
@@ -20,10 +21,20 @@ _DEPTH = 6
 def readings(kernel: Kernel) -> Iterator[Facts]:
     """The facts without an assumption, then with every undecided flag off, then on. Raises Decline as `analyze` does.
 
-    Only parameters that are asked for as truth values can be assumed; `Facts.assumed` says which were.
+    Where a tile moves by a stride that its axis does not have, the same again for launches where that stride is 1.
+    Flags are parameters that are asked for as truth values and nothing else; `Facts.assumed` says what was assumed.
     """
     plain = analyze(kernel)
     yield plain
+    yield from _settled(kernel, plain)
+    if plain.units:
+        unit = analyze(kernel, dict.fromkeys(plain.units, 1))
+        yield unit
+        yield from _settled(kernel, unit)
+
+
+def _settled(kernel: Kernel, plain: Facts) -> Iterator[Facts]:
+    """The facts with every undecided flag off, then on."""
     for value in (False, True):
         facts = plain
         for _ in range(_DEPTH):
@@ -34,6 +45,16 @@ def readings(kernel: Kernel) -> Iterator[Facts]:
         if facts is plain:
             return
         yield facts
+
+
+def relaxed(kernel: Kernel, facts: Facts, suffice: Callable[[Facts], bool]) -> Facts:
+    """Facts with as few of the assumptions as suffice: each is dropped where the others do without it."""
+    for name, _ in facts.assumed:
+        fewer = {other: value for other, value in facts.assumed if other != name}
+        without = analyze(kernel, fewer)
+        if suffice(without):
+            facts = without
+    return facts
 
 
 def is_flag(kernel: Kernel, name: str) -> bool:

@@ -66,22 +66,39 @@ def limited(
 
 
 def settle(access: Access, axis_of: Callable[[AxisId], Axis], stores: Iterable[Store]) -> Access:
-    """The access with the limits marked that need not hold (see above)."""
+    """The access with the limits marked that need not hold (see above), and the tiles that must wrap as a whole.
+
+    A tile that wraps around at its extent needs no limit, for the same reason; where the reason does not hold, it can
+    be read as a tile only if it wraps nowhere inside.
+    """
     known = tuple(stores)
-    if not known or access.partial:
+    if not known:
         return access
-    dimensions = tuple(
-        replace(d, harmless=True) if d.limit is not None and _harmless(d, axis_of, known) else d
-        for d in access.dimensions
+    return replace(
+        access, dimensions=tuple(_settled(d, axis_of, known, partial=access.partial) for d in access.dimensions)
     )
-    return replace(access, dimensions=dimensions)
 
 
-def _harmless(dimension: Dimension, axis_of: Callable[[AxisId], Axis], stores: tuple[Store, ...]) -> bool:
-    if dimension.axis is None or dimension.limit is None:
+def _settled(
+    dimension: Dimension, axis_of: Callable[[AxisId], Axis], stores: tuple[Store, ...], *, partial: bool
+) -> Dimension:
+    if dimension.axis is None:
+        return dimension
+    if dimension.limit is not None and not partial and _harmless(dimension, dimension.limit, axis_of, stores):
+        return replace(dimension, harmless=True)
+    if dimension.wrapped and not dimension.folded and dimension.extent is not None:
+        length = axis_of(dimension.axis).length
+        tiles = length.monomial and dimension.coordinate.divide(length)[1] == ZERO
+        return replace(dimension, whole=tiles and not _harmless(dimension, dimension.extent, axis_of, stores))
+    return dimension
+
+
+def _harmless(dimension: Dimension, end: Poly, axis_of: Callable[[AxisId], Axis], stores: tuple[Store, ...]) -> bool:
+    """Whether what lies past an end reaches only positions that every store masks."""
+    if dimension.axis is None:
         return False
     axis = axis_of(dimension.axis)
     if axis.contracted or axis.reduced or axis.opaque or axis.doubled:
         return False
-    index = dimension.coordinate - dimension.limit
+    index = dimension.coordinate - end
     return all(any(b.axis == axis.id and b.index == index for b in store.bounds) for store in stores)

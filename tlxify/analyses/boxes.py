@@ -87,9 +87,9 @@ def describe_box(
 def _dimension(box: Box, i: int, shift: Poly, axis: AxisId | None, *, checked: bool) -> Dimension:
     """One dimension; what its base is shifted by shifts its end as well."""
     coordinate = box.offsets[i] + shift
-    if not checked:
-        return Dimension(box.strides[i], coordinate, axis, None)
     end = box.shape[i] + shift
+    if not checked:
+        return Dimension(box.strides[i], coordinate, axis, None, stated=end if end.launch else None)
     whole = shift == ZERO
     if end.launch:
         return Dimension(box.strides[i], coordinate, axis, end, from_zero=whole)

@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..facts import StatementFact
 from ..model import Branch, Loop, Node, Statement
 from ..source import Span
 
 
-def statement_facts(nodes: tuple[Node, ...]) -> tuple[StatementFact, ...]:
-    """The statements with their names, nested as in the source."""
-    return tuple(_fact(node) for node in nodes)
+def statement_facts(nodes: tuple[Node, ...], settled: Mapping[Span, bool] | None = None) -> tuple[StatementFact, ...]:
+    """The statements with their names, nested as in the source.
+
+    `settled` says of branches which arm is taken (the first: True); what stands in the other is left out.
+    """
+    return tuple(_fact(node, settled or {}) for node in nodes)
 
 
-def _fact(node: Node) -> StatementFact:
+def _fact(node: Node, settled: Mapping[Span, bool]) -> StatementFact:
     match node:
         case Loop(span=span, node=ast.For() as loop, body=body):
             head = names(loop.iter, ast.Load)
-            return StatementFact(span, "loop", names(loop.target, ast.Store), head, statement_facts(body))
+            return StatementFact(span, "loop", names(loop.target, ast.Store), head, statement_facts(body, settled))
         case Loop(span=span, node=loop, body=body):
             assert isinstance(loop, ast.While)
             head = names(loop.test, ast.Load)
-            return StatementFact(span, "loop", frozenset(), head, statement_facts(body), text_kind="while")
+            return StatementFact(span, "loop", frozenset(), head, statement_facts(body, settled), text_kind="while")
         case Branch(span=span, node=branch, body=body, orelse=orelse):
+            taken = settled.get(span)
             return StatementFact(
                 span,
                 "branch",
                 frozenset(),
                 names(branch.test, ast.Load),
-                statement_facts(body),
-                statement_facts(orelse),
+                statement_facts(body, settled) if taken is not False else (),
+                statement_facts(orelse, settled) if taken is not True else (),
             )
         case Statement(span=span, node=statement):
             uses = names(statement, ast.Load)

@@ -79,6 +79,8 @@ class DotEvent:
     b_node: ast.expr
     accumulator: ast.expr | None
     options: tuple[tuple[str, str], ...]
+    #: The dtypes of blocks in scope, by name, as far as the source says them; that of the accumulator under "".
+    elements: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)
@@ -103,6 +105,14 @@ class Events:
     casts: dict[str, Span] = field(default_factory=dict)
     #: Constexpr parameters that decide between values of which no common form is known.
     undecided: dict[str, None] = field(default_factory=dict)
+
+    #: Branches whose condition is known, with the arm that is taken (the first: True); None where it is not always.
+    settled: dict[Span, bool | None] = field(default_factory=dict)
+
+    def asked(self, branch: Span, arm: bool | None) -> None:
+        """Notes which arm of a branch is taken, if that is known."""
+        if self.settled.setdefault(branch, arm) is not arm:
+            self.settled[branch] = None
 
     def used(self, value: Value, span: Span) -> Value:
         """`value`, with a note that something other than a dot looks at it there."""

@@ -32,10 +32,8 @@ def evaluate(run: Interpreter, node: ast.expr) -> Value:
             return binary(run, op, evaluate(run, left), evaluate(run, right), Span.of(node))
         case ast.UnaryOp(op=op, operand=operand):
             return _unary(run, op, evaluate(run, operand), Span.of(node))
-        case ast.BoolOp(op=both, values=values):
-            word = " and " if isinstance(both, ast.And) else " or "
-            operands = [evaluate(run, value) for value in values]
-            return run.arithmetic.pointwise(*operands, template=f"({word.join('{}' for _ in operands)})")
+        case ast.BoolOp():
+            return _both_or_either(run, node)
         case ast.Compare(left=left, ops=[_], comparators=[right]):
             return _compare(run, node, evaluate(run, left), evaluate(run, right))
         case ast.IfExp():
@@ -52,6 +50,21 @@ def evaluate(run: Interpreter, node: ast.expr) -> Value:
             return literal("")
         case _:
             raise Decline("TLX104", Span.of(node), what=f"a `{type(node).__name__}` expression")
+
+
+def _both_or_either(run: Interpreter, node: ast.BoolOp) -> Value:
+    """`a and b`, `a or b`: a flag that is settled decides, or has no say. Raises Decline as `evaluate` does."""
+    word, decisive = (" and ", False) if isinstance(node.op, ast.And) else (" or ", True)
+    operands: list[Value] = []
+    for part in node.values:
+        value = evaluate(run, part)
+        if not operands and value.literal is not MISSING and bool(value.literal) == decisive:
+            return value
+        if value.literal is not (not decisive):
+            operands.append(value)
+    if not operands:
+        return literal(not decisive)
+    return run.arithmetic.pointwise(*operands, template=f"({word.join('{}' for _ in operands)})")
 
 
 def _either(run: Interpreter, node: ast.IfExp) -> Value:

@@ -19,16 +19,22 @@ def programs(facts: Facts, extents: Mapping[int, str], axis: int) -> tuple[str, 
     return _Decoding(facts, extents, axis).count(Poly.of(Symbol(f"tl.program_id({axis})")))
 
 
-def outermost(index: Poly) -> str | None:
-    """The size that no parameter holds of what a program id's quotient picks; None for any other index."""
+def quotients(facts: Facts, extents: Mapping[int, str], index: Poly) -> tuple[str, str | None] | None:
+    """(how many values a program id's quotient takes, the size among that which no parameter holds); else None."""
+    axis = _divided(index)
+    return _Decoding(facts, extents, axis).count(index) if axis is not None else None
+
+
+def _divided(index: Poly) -> int | None:
+    """The axis of the program id that an index is a quotient of."""
     symbol = next(iter(index.symbols)) if len(index.symbols) == 1 else None
     if symbol is None or index != Poly.of(symbol) or symbol.template != _QUOTIENT:
         return None
     inner = symbol.operands[0]
     for axis in range(3):
         if inner == Poly.of(Symbol(f"tl.program_id({axis})")):
-            return _free(axis)
-    return outermost(inner)
+            return axis
+    return _divided(inner)
 
 
 def chunks(facts: Facts, extents: Mapping[int, str]) -> dict[Poly, str]:

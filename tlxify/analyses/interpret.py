@@ -14,6 +14,7 @@ from ..diagnostics import Decline
 from ..model import Helper, Kernel, Module
 from ..poly import Poly, Symbol
 from ..source import Span
+from .alternatives import either
 from .arithmetic import Arithmetic
 from .arms import Choice, join_loads, join_masks
 from .axes import AxisTable
@@ -49,13 +50,13 @@ class Interpreter:
     def run(self, kernel: Kernel, assumed: Mapping[str, object]) -> None:
         """Interprets the kernel with its parameters as unknowns that the launch fixes, or as what they are assumed.
 
-        Raises ValueError for an assumption about something other than a constexpr parameter.
+        Raises ValueError for an assumption about something that is no parameter, or neither constexpr nor an integer.
         """
         self.scope = {p.name: number(Symbol(p.name, launch=True, constexpr=p.constexpr)) for p in kernel.params}
         for name, value in assumed.items():
             param = kernel.param(name)
-            if param is None or not param.constexpr:
-                raise ValueError(f"{kernel.name} has no constexpr parameter {name}")
+            if param is None or not (param.constexpr or type(value) is int):
+                raise ValueError(f"{kernel.name} has no parameter {name} that is known when it is compiled")
             self.scope[name] = literal(value)
         self.block([node.node for node in kernel.body])
 
@@ -190,11 +191,15 @@ class Interpreter:
     def _if(self, statement: ast.If) -> None:
         question, holds = _without_not(statement.test)
         test = self.expression(question)
+        span = Span.of(statement)
         if test.literal is not MISSING and isinstance(test.literal, bool | int | str | None):
-            self.block(statement.body if bool(test.literal) == holds else statement.orelse)
+            first = bool(test.literal) == holds
+            self.events.asked(span, first)
+            self.block(statement.body if first else statement.orelse)
             return
+        self.events.asked(span, None)
         constexpr = test.poly is not None and test.poly.constexpr
-        before, span = self.scope, Span.of(statement)
+        before = self.scope
         if not self.helpers and not test.scalar:
             self.events.block_tests.add(span)
         if constexpr:
@@ -203,7 +208,7 @@ class Interpreter:
             self.branches = (*self.branches, span)
         self.scope = dict(before)
         self.block(statement.body)
-        first, self.scope = self.scope, dict(before)
+        taken, self.scope = self.scope, dict(before)
         self.block(statement.orelse)
         second = self.scope
         choice = None
@@ -213,10 +218,10 @@ class Interpreter:
         else:
             self.branches = self.branches[:-1]
         self.scope = {
-            name: self.join(first[name], second[name], f"{name}@{self.site(span)}", choice, name)
-            if name in first and name in second
-            else (first | second)[name]
-            for name in [*first, *(n for n in second if n not in first)]
+            name: self.join(taken[name], second[name], f"{name}@{self.site(span)}", choice, name)
+            if name in taken and name in second
+            else replace((taken | second)[name], unsure=True)
+            for name in [*taken, *(n for n in second if n not in taken)]
         }
 
     def choice(self, scope: Scope, test: Value, span: Span, *, holds: bool = True) -> Choice | None:
@@ -247,12 +252,13 @@ class Interpreter:
                     for i, (a, b) in enumerate(zip(first.items, second.items, strict=True))
                 )
             )
+        one = Poly.of(either(which, *(p for p in (first.poly, second.poly) if p is not None)))
         if first.scalar and second.scalar:
-            return Value(poly=Poly.of(Symbol(f"either {which}")), loads=loads)
+            return Value(poly=one, loads=loads)
         if len(first.axes) == len(second.axes):
             axes = self.axes.broadcast(first.axes, second.axes)
-            if first.affine and first.poly == second.poly and first.terms == second.terms:
-                return replace(first, axes=axes, loads=loads)
+            if first.affine and second.affine and first.terms == second.terms:
+                return replace(first, poly=first.poly if first.poly == second.poly else one, axes=axes, loads=loads)
             return Value(axes=axes, loads=loads, why=("TLX201", "a value that depends on a branch"))
         for axis in (*first.axes, *second.axes):
             self.axes.mark(axis, "opaque")

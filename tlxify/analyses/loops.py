@@ -107,7 +107,7 @@ def _placeholder(run: Interpreter, name: str, value: Value, fact: LoopFact) -> V
         return replace(value, box=value.box.at(tuple(unknown)))
     if value.affine:
         return replace(value, poly=Poly.of(Symbol(f"{name}@{run.site(fact.span)}")), literal=MISSING)
-    return Value(axes=value.axes, loads=value.loads, why=value.why)
+    return Value(axes=value.axes, loads=value.loads, why=value.why, element=value.element)
 
 
 def _carried(
@@ -128,7 +128,9 @@ def _carried(
         return Value(axes=run.axes.broadcast(entry.axes, after.axes), loads=loads, why=("TLX203", name))
     if len(entry.axes) != len(after.axes):
         return Value(axes=entry.axes, loads=loads)
-    return Value(axes=run.axes.broadcast(entry.axes, after.axes), loads=loads, why=entry.why)
+    # What a loop carries keeps its dtype.
+    axes = run.axes.broadcast(entry.axes, after.axes)
+    return Value(axes=axes, loads=loads, why=entry.why, element=entry.element)
 
 
 def _moving(entry: Box, before: Box, after: Box | None, fact: LoopFact, known: set[Symbol]) -> Box | None:
@@ -147,7 +149,7 @@ def _after(run: Interpreter, name: str, value: Value, entry: Scope, fact: LoopFa
     if name in entry and value == entry[name]:
         return value
     if name not in entry and not value.scalar and all(s.launch or s in known for s in value.symbols):
-        return value  # every trip made the same
+        return replace(value, unsure=True)  # every trip made the same, if there was one
     if value.bounds is not None:
         return replace(value, bounds=None, why=("TLX204", "a condition left behind by a loop"))
     if value.box is not None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..contract import TensorSpec
+from ..contract import FLOAT16_DTYPES, TensorSpec
 from ..facts import Facts, Load, LoopFact, StatementFact
 from ..poly import ONE, Poly, Symbol
 from .texts import polynomial
@@ -44,8 +44,12 @@ class Scalars:
         length = next(iter(lengths)) if len(lengths) == 1 else f"max({', '.join(lengths)})"
         if not values and any(self._asked(load) for load in self._loads(pointer)):
             values = dict.fromkeys(("0", "1"))
-        dtype = "i32" if values else "fp32"
-        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, (dtype,), tuple(values))
+        # What an operand is multiplied by must not widen it: the dot would have two types to multiply.
+        multiplied = any(
+            load.id in dot.a.loads | dot.b.loads for dot in self.facts.dots for load in self._loads(pointer)
+        )
+        dtypes = ("i32",) if values else FLOAT16_DTYPES if multiplied else ("fp32",)
+        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, dtypes, tuple(values))
 
     def _offsets(self, pointer: str) -> TensorSpec | None:
         """The memory of offsets: where each group of rows begins or ends."""
@@ -105,7 +109,13 @@ class Scalars:
             )
             return f"{count} - 1" if rest == Poly() else f"{_closed(largest)} // {_closed(right.text())}"
         if symbol.template.partition("(")[0] in ("min", "tl.minimum"):
-            return next((text for operand in symbol.operands if (text := self.upper(operand)) is not None), None)
+            known = [text for operand in symbol.operands if (text := self.upper(operand)) is not None]
+            # One that a parameter holds says most: the others are where tiles end.
+            return next((text for text in known if text.isidentifier()), known[0] if known else None)
+        if symbol.options:
+            either = [self.upper(option) for option in symbol.options]
+            known = [text for text in dict.fromkeys(either) if text is not None]
+            return None if None in either else known[0] if len(known) == 1 else f"max({', '.join(known)})"
         load = next((load for load in self.facts.loads if load.symbol == symbol), None)
         return f"{self._count(load)} - 1" if load is not None and load.pointer is not None else None
 

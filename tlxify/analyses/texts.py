@@ -9,8 +9,10 @@ from ..poly import Poly, Symbol
 
 
 def words(texts: Iterable[str]) -> set[str]:
-    """The names in some expressions."""
-    return {n.id for text in texts for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
+    """The names in some expressions, without those of functions."""
+    nodes = [node for text in texts for node in ast.walk(ast.parse(text, mode="eval"))]
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
 
 
 def polynomial(text: str) -> Poly:

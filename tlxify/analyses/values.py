@@ -23,13 +23,24 @@ MISSING = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`stride × position` along an axis; with a modulus, `stride × ((offset + position) % modulus)`."""
+    """`stride × position` along an axis; with a modulus, `stride × ((offset + position) % modulus)`.
+
+    With a divisor, what the stride is multiplied by is divided by that first, rounded down.
+    """
 
     #: Which axis of the value, counted from the last (0): a square tile has one axis twice, told apart by this alone.
     dim: int
     stride: Poly
     offset: Poly = ZERO
     modulus: Poly | None = None
+    divisor: Poly | None = None
+    #: Past the modulus the position is 0, instead of beginning anew there: `where(i < M, i, 0)`.
+    folded: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Neither wrapped nor divided: the position itself."""
+        return self.modulus is None and self.divisor is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +92,12 @@ class Value:
     #: The canonical name of a function, module or dtype.
     reference: str | None = None
     items: tuple[Value, ...] | None = None
+    #: The dtype of a block's elements by Triton's name ("int32"), where the source says it.
+    element: str | None = None
     #: A block pointer, or a tensor descriptor (whose box has no offsets).
     box: Box | None = None
+    #: The name it is bound to is not bound on every way to here: no text of ours may read it.
+    unsure: bool = field(default=False, compare=False)
     #: Why there is no affine form: a diagnostic code with its facts.
     why: tuple[str, str] | None = field(default=None, compare=False)
 
@@ -140,7 +155,7 @@ def scalars(scope: Scope) -> tuple[tuple[str, Poly], ...]:
     return tuple(
         (name, value.poly)
         for name, value in scope.items()
-        if value.scalar and value.poly is not None and value.items is None
+        if value.scalar and value.poly is not None and value.items is None and not value.unsure
     )
 
 

@@ -131,11 +131,12 @@ RULES = (
         code="TLX109",
         outcome="declined",
         title="kernel defined inside a function",
-        fact="`{name}` is defined inside another function or class.",
+        fact="`{name}` is defined inside another function or class: {why}.",
         remedy="Move the kernel to module level and pass what it closes over as `tl.constexpr` parameters.",
         why=(
-            "Values from the enclosing scope are known only while that scope runs, and the name cannot be "
-            "bound again from outside."
+            "Values from the enclosing scope are known only while that scope runs. A kernel inside a function is "
+            "converted where it reads literals, jit functions and Triton's own names alone; one inside a class is not, "
+            "nor one of several under one name."
         ),
         example="""
             def make(scale):

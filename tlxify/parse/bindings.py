@@ -38,14 +38,18 @@ class Import:
     leaf: str | None
 
 
+#: What is bound; None for everything that is not followed.
+What = ast.FunctionDef | ast.expr | Import | None
+
+
 @dataclass(frozen=True, slots=True)
 class Binding:
     """One statement that binds a global name."""
 
     name: str
     statement: ast.stmt
-    #: The function, the assigned expression or the import; None for everything that is not followed.
-    what: ast.FunctionDef | ast.expr | Import | None
+    #: The function, the assigned expression or the import.
+    what: What
     #: Whether the statement is reached whenever the module is imported.
     certain: bool
     #: Whether another run of the program may bind the name in another way.
@@ -175,12 +179,12 @@ def of_triton(statement: ast.Import | ast.ImportFrom) -> bool:
     return all(module.partition(".")[0] in EXTERNAL for module in modules)
 
 
-def _means_something(what: ast.FunctionDef | ast.expr | Import | None) -> bool:
+def _means_something(what: What) -> bool:
     """Whether a kernel could read it: `tl = None`, where Triton is missing, is not meant to be used."""
     return what is not None and not (isinstance(what, ast.Constant) and what.value is None)
 
 
-def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.FunctionDef | ast.expr | Import | None]]:
+def _bound(statement: ast.stmt) -> Iterator[tuple[str, What]]:
     match statement:
         case ast.FunctionDef(name=name):
             yield name, statement

@@ -8,26 +8,40 @@ from __future__ import annotations
 
 import ast
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..diagnostics import Decline
-from ..model import Alias, Helper, Meaning, Module, Unresolved
+from ..model import Alias, Constant, Forms, Helper, Meaning, Module, Unresolved
 from ..reach import names_used
-from ..source import SourceFile
-from .bindings import EXTERNAL, Binding, Import, of_triton
+from ..source import SourceFile, Span
+from .bindings import EXTERNAL, Binding, Import, of_triton, settled
+from .forms import choices, told_apart
 from .module import CHOSEN, SEVERAL, Parsed, is_jit, literal_value, parse_alone
 
 #: How many modules a name may be passed on through.
 HOPS = 8
 
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A name with several forms, and the one that is taken."""
+
+    taken: Meaning
+    forms: Forms
+
+
 #: What a name leads to on the way: something of a kernel's, or a module (its file, or a folder without `__init__.py`).
-Found = Meaning | Path
+Found = Meaning | Several | Path
 
 
 class SourceTree:
     """The files around one source file, each parsed once when it is needed."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, taken: Mapping[tuple[str, str], int]) -> None:
+        """`taken` says which form of a name to take, by file and name; the first one of all others."""
+        self.taken = taken
         self.path = Path(os.path.abspath(path))
         self.root = self.path.parent
         while (self.root / "__init__.py").is_file() and self.root != self.root.parent:
@@ -37,9 +51,9 @@ class SourceTree:
         #: What star imports bring in, by module and name. Modules may import each other in many ways.
         self._starred: dict[tuple[Path, str], Found | None] = {}
 
-    def user_module(self, source: SourceFile) -> Module:
-        """The module of the user's file, whose text is given. Raises Decline TLX101."""
-        module = self._parse(self.path, source).module
+    def user_module(self, source: SourceFile, inside: int | None = None) -> Module:
+        """The module of the user's file, whose text is given, or as a function in it sees it. Raises Decline TLX101."""
+        module = self._parse(self.path, source, inside).module
         for helper in module.helpers.values():
             self._follow(helper)
         return module
@@ -53,8 +67,8 @@ class SourceTree:
         except (OSError, UnicodeDecodeError, SyntaxError, Decline):
             return None
 
-    def _parse(self, path: Path, source: SourceFile) -> Parsed:
-        known = parse_alone(source, lambda statement: self._importable(path, statement))
+    def _parse(self, path: Path, source: SourceFile, inside: int | None = None) -> Parsed:
+        known = parse_alone(source, lambda statement: self._importable(path, statement), inside)
         self._files[path] = known
         return known
 
@@ -66,7 +80,8 @@ class SourceTree:
         path = Path(os.path.abspath(helper.module.source.path))
         known = self._files[path]
         for chain in names_used(helper.node):
-            if (there := known.module.meaning(chain)) is None:
+            there = known.module.meaning(chain)
+            if there is None or there[1] == Unresolved(SEVERAL):
                 self._note(path, known, chain)
                 there = known.module.meaning(chain)
             if there is not None and isinstance(there[1], Helper):
@@ -75,6 +90,9 @@ class SourceTree:
     def _note(self, path: Path, known: Parsed, chain: str) -> None:
         """Notes what a chain means that begins with an imported or computed name."""
         prefix, meaning = self._chain(path, known, chain, HOPS)
+        if isinstance(meaning, Several):
+            known.forms[prefix] = meaning.forms
+            meaning = meaning.taken
         if isinstance(meaning, Alias):
             known.aliases[prefix] = meaning.canonical
         if meaning is not None and not isinstance(meaning, Path):
@@ -107,15 +125,43 @@ class SourceTree:
         """What a global name of a module means; None if the module does not bind it."""
         if hops == 0:
             return Unresolved(f"it is passed on through more than {HOPS} modules")
-        if (own := known.module.meaning(name)) is not None:
+        own = known.module.meaning(name)
+        if own is not None and own[1] != Unresolved(SEVERAL):
             return own[1]
         bound = known.bound.get(name, [])
         if not bound:
             return self._from_stars(path, known, name, hops)
         if len(bound) > 1:
-            return Unresolved(SEVERAL)
-        found = self._bound(path, known, bound[0], hops)
+            return self._several(path, known, name, bound, hops) or Unresolved(SEVERAL)
+        found = self._several(path, known, name, bound, hops) or self._bound(path, known, bound[0], hops)
         return Unresolved(CHOSEN) if bound[0].chosen and isinstance(found, Alias | Path) else found
+
+    def _several(self, path: Path, known: Parsed, name: str, bound: list[Binding], hops: int) -> Found | None:
+        """The form to take of a name that several statements bind, or one that chooses; None if there is none."""
+        found: list[Meaning | None] = []
+        for binding in bound:
+            options = choices(binding.what)
+            if len(bound) == len(options) == 1:
+                return None
+            found += [self._form(path, known, replace(binding, what=option), hops) for option in options]
+            found += [None] if binding.chosen else []
+        forms = told_apart(found)
+        if not forms:
+            return None
+        named = Forms(str(path), name, len(forms))
+        return Several(forms[min(self.taken.get((named.path, name), 0), len(forms) - 1)], named)
+
+    def _form(self, path: Path, known: Parsed, binding: Binding, hops: int) -> Meaning | None:
+        """What a name means in one of its forms; None for what cannot be told."""
+        what, names = binding.what, known.module.names
+        if isinstance(what, ast.FunctionDef) and is_jit(what, names):
+            return Helper(binding.name, what, known.module)
+        if isinstance(what, ast.expr) and (value := literal_value(what, names)) is not None:
+            return Constant(binding.name, value, Span.of(binding.statement), known.module, True)
+        if isinstance(what, ast.Attribute) and (canonical := names.canonical(what) or "").startswith("triton."):
+            return Alias(canonical)
+        found = self._bound(path, known, binding, hops)
+        return found if isinstance(found, Helper | Constant | Alias) else None
 
     def _bound(self, path: Path, known: Parsed, binding: Binding, hops: int) -> Found | None:
         match binding.what:
@@ -127,6 +173,8 @@ class SourceTree:
                 prefix, found = self._chain(path, known, ast.unparse(other), hops - 1)
                 if found is not None and prefix == ast.unparse(other):
                     return found
+            case ast.expr() as value if (truth := settled(value, known.module.names)) is not None and binding.certain:
+                return Constant(binding.name, truth, Span.of(binding.statement), known.module, True)
             case ast.expr() as value if literal_value(value, known.module.names) is not None:
                 return Unresolved("it is bound only under a condition")
         return Unresolved("its value is computed")

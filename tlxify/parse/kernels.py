@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from ..model import Branch, Decorator, Kernel, Loop, Module, Node, Param, Statement
-from ..source import Span
-from .module import decorator_name
+from ..source import SourceFile, Span
+from .enclosed import makers
+from .module import decorator_name, parse_module
 from .names import AUTOTUNE, HEURISTICS, JIT
 from .returns import lifted
 
@@ -33,8 +34,19 @@ def find_kernels(module: Module) -> tuple[Kernel, ...]:
     return tuple(sorted(kernels, key=lambda kernel: kernel.span.line))
 
 
+def enclosed_kernels(source: SourceFile) -> tuple[Kernel, ...]:
+    """The kernels that functions of a file make, each under a name that no other kernel of them has."""
+    found = []
+    for number in range(len(makers(parse_module(source).tree))):
+        module = parse_module(source, inside=number)
+        inside = module.inside
+        found += [kernel for kernel in find_kernels(module) if inside is not None and inside.contains(kernel.span)]
+    names = [kernel.name for kernel in found]
+    return tuple(kernel for kernel in found if names.count(kernel.name) == 1)
+
+
 def nested_kernels(module: Module) -> Iterator[ast.FunctionDef]:
-    """Jit functions inside other functions or classes: they are not followed."""
+    """Jit functions inside other functions or classes."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.FunctionDef) and any(
             decorator_name(item, module.names) == JIT for item in node.decorator_list

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..diagnostics import Decline
-from ..model import Helper, Meaning, Module, Names, Unresolved
+from ..model import Forms, Helper, Meaning, Module, Names, Unresolved
 from ..source import SourceFile, Span
 from .bindings import Binding, Importable, bindings
+from .enclosed import ARGUMENT, arguments, makers, opened
 from .names import JIT, canonical, collect_names
 
 #: Why a name that several statements bind has no meaning.
@@ -21,11 +22,17 @@ SEVERAL = "it is defined in several ways"
 CHOSEN = "which function of Triton it is, the program chooses when it runs"
 
 
-def parse_module(source: SourceFile) -> Module:
-    """The module behind a text, with what its jit functions import. Raises Decline TLX101 if it does not parse."""
+def parse_module(
+    source: SourceFile, taken: Mapping[tuple[str, str], int] | None = None, inside: int | None = None
+) -> Module:
+    """The module behind a text, with what its jit functions import. Raises Decline TLX101 if it does not parse.
+
+    `taken` says which form of a name to take that has several (`forms`), by file and name; else it is the first one.
+    `inside` is the number of one of its functions that make kernels (`enclosed.makers`): the module as they see it.
+    """
     from .imports import SourceTree
 
-    return SourceTree(source.path).user_module(source)
+    return SourceTree(source.path, taken or {}).user_module(source, inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +44,19 @@ class Parsed:
     bound: Mapping[str, list[Binding]]
     aliases: dict[str, str]
     imported: dict[str, Meaning]
+    forms: dict[str, Forms]
 
 
-def parse_alone(source: SourceFile, importable: Importable) -> Parsed:
-    """The module without what it imports. Raises Decline TLX101 if it does not parse."""
+def parse_alone(source: SourceFile, importable: Importable, inside: int | None = None) -> Parsed:
+    """The module, or what a function in it sees, without imports. Raises Decline TLX101 if it does not parse."""
     try:
         tree = ast.parse(source.text, filename=source.path)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         column = max(0, (getattr(error, "offset", None) or 1) - 1)
         raise Decline("TLX101", Span(line, column, line, column + 1), why=getattr(error, "msg", str(error))) from None
+    chain = makers(tree)[inside] if inside is not None else ()
+    tree = opened(tree, chain)
     bound: dict[str, list[Binding]] = {}
     for binding in bindings(tree, importable):
         bound.setdefault(binding.name, []).append(binding)
@@ -57,7 +67,9 @@ def parse_alone(source: SourceFile, importable: Importable) -> Parsed:
     spans: dict[str, Span] = {}
     helpers: dict[str, Helper] = {}
     imported: dict[str, Meaning] = {}
-    module = Module(source, names, helpers, constants, spans, tree, imported)
+    forms: dict[str, Forms] = {}
+    inner = Span.of(chain[-1]) if chain else None
+    module = Module(source, names, helpers, constants, spans, tree, imported, forms, inner)
     for name in [name for name, found in bound.items() if found[0].chosen and name in aliases]:
         del aliases[name]
         imported[name] = Unresolved(CHOSEN)
@@ -70,7 +82,8 @@ def parse_alone(source: SourceFile, importable: Importable) -> Parsed:
         elif (literal := _only_literal(found, names)) is not None:
             constants[name] = literal
             spans[name] = Span.of(found[0].statement)
-    return Parsed(module, bound, aliases, imported)
+    imported.update((name, Unresolved(ARGUMENT)) for function in chain for name in arguments(function))
+    return Parsed(module, bound, aliases, imported, forms)
 
 
 def is_jit(function: ast.FunctionDef, names: Names) -> bool:

@@ -90,7 +90,8 @@ def _dot(plan: Plan, step: DotStep, result: Edits) -> None:
             lines.append(f"{name} = {step.addend}")
         case Sum.ALONE | Sum.WITHIN:
             onto = f", {step.addend}" if step.addend else ""
-    lines.append(f"{name} = tlx.async_dot({a}, {b}{onto})")
+    rounded = f", out_dtype={step.rounded}" if step.rounded else ""
+    lines.append(f"{name} = tlx.async_dot({a}, {b}{onto}{rounded})")
     if not step.in_flight:
         lines.append(f"{name} = tlx.async_dot_wait(0, {name})")
     if step.sum is Sum.WITHIN:

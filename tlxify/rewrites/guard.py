@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 
-from ..plan import Plan
+from ..plan import Operands, Plan
 
 
 def launch_side(plan: Plan, fingerprint: str) -> tuple[str, ...]:
@@ -46,10 +46,7 @@ def _guard(plan: Plan) -> str:
         if view.flag is None:
             why = f"{view.parameter} is stored column by column"
             lines.append(f'    tlx.require(not {variables[view.descriptor]}.transposed, "stride", "{why}")')
-    dtypes = "(" + ", ".join(f'"{dtype}"' for dtype in guard.dtypes) + ")"
-    for group in guard.same_dtype:
-        pointers = "{" + ", ".join(f'"{name}": {name}' for name in group) + "}"
-        lines.append(f"    tlx.require_dtypes({pointers}, {dtypes})")
+    lines += [line for group in guard.operands for line in _dtypes(group, variables)]
     read = [variables[view.descriptor] for view in guard.views]
     read += [f'tlx.memory("{name}", {name})' for name in guard.scalars]
     reads = ", ".join(read) + ("," if len(read) == 1 else "")
@@ -68,6 +65,16 @@ def _guard(plan: Plan) -> str:
     entries += [f'"{view.flag}": {variables[view.descriptor]}.transposed' for view in guard.views if view.flag]
     lines.append(f"    return {{{', '.join(entries)}}}")
     return "\n".join(lines)
+
+
+def _dtypes(group: Operands, variables: dict[str, str]) -> list[str]:
+    """One dtype for the operands of a dot; those of 8 bits lie along the contracted axis."""
+    pointers = "{" + ", ".join(f'"{name}": {name}' for name in group.parameters) + "}"
+    dtypes = ", ".join(map(_quoted, group.dtypes)) + ("," if len(group.dtypes) == 1 else "")
+    lines = [f"    tlx.require_dtypes({pointers}, ({dtypes}))"]
+    for descriptor, swapped in group.along_depth:
+        lines.append(f"    tlx.require_along_depth({variables[descriptor]}, transposed={swapped})")
+    return lines
 
 
 def _boxes(plan: Plan) -> str:

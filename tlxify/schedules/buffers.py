@@ -13,7 +13,7 @@ from . import requirements
 from .feeding import Feed
 from .frame import Frame
 from .naming import stem
-from .writing import write_for_guard, write_in_scope
+from .writing import closed, write_for_guard, write_in_scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,25 @@ def placed(frame: Frame, feed: Feed) -> Placed:
             why = f"no name holds its coordinate `{dimension.coordinate}`"
             raise Decline("TLX201", load.span, name=access.pointer, why=why)
         text = _narrow(written.text) if written.reads & frame.facts.wide else written.text
+        if dimension.whole:
+            text, more = _around(dimension, text, scope, load, access)
+            reads |= more
         if frame.split and split is not None and dimension is tile[split]:
             offset = f"{frame.split.rows} * {frame.split.group}"
             text = offset if text == "0" else f"{text} + {offset}"
         texts.append(text)
         reads |= written.reads
     return Placed(_view(access, load), lengths, split, tuple(texts), frozenset(reads))
+
+
+def _around(
+    dimension: Dimension, text: str, scope: tuple[tuple[str, Poly], ...], load: Load, access: Access
+) -> tuple[str, frozenset[str]]:
+    """The coordinate of a tile that begins anew at its extent. Raises Decline TLX207 for an extent without a name."""
+    extent = write_in_scope(dimension.extent, scope) if dimension.extent is not None else None
+    if extent is None:
+        raise Decline("TLX207", load.span, what="extent", name=access.pointer)
+    return f"{closed(text)} % {closed(extent.text)}", extent.reads
 
 
 def named(frame: Frame, one: Placed, load: Load) -> Buffer:

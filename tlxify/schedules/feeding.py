@@ -138,10 +138,7 @@ def _alone(facts: Facts, number: int) -> bool:
 
 def _reads_slots(facts: Facts, dot: Dot) -> bool:
     """Whether a wgmma computes exactly this dot, whatever its operands are."""
-    options = dict(dot.options)
-    if dot.helpers:
-        return False
-    if not options.get("out_dtype", "float32").endswith("float32"):
+    if dot.helpers or not dot.dtypes:
         return False
     if any(other.statement == dot.statement and other.span != dot.span for other in facts.dots):
         return False

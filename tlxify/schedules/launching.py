@@ -7,6 +7,7 @@ from ..facts import Facts
 from ..plan import DotStep, LaunchGuard, Ring, Stored, fills_of
 from ..source import Span
 from ..targets import Target
+from .operands import operands_of
 from .writing import write_for_guard
 
 
@@ -26,14 +27,12 @@ def launch_guard(
     Raises Decline TLX2xx for a store to memory that no parameter names.
     """
     buffers = [buffer for ring in rings for buffer in ring.buffers]
-    parameter = {buffer.name: buffer.view.parameter for buffer in buffers}
-    sides = ([side.buffer for side in (dot.a, dot.b) if side.buffer is not None] for dot in dots)
-    groups = (tuple(dict.fromkeys(parameter[name] for name in names)) for names in sides)
+    groups = tuple(dict.fromkeys(operands_of(facts, target, buffers, dot) for dot in dots))
     views = tuple(buffer.view for buffer in buffers)
     fed = {fill.load for _, _, fill in fills_of(rings)}
     read = [load.pointer for load in facts.loads if load.statement in producer and load.span not in fed]
     scalars = tuple(dict.fromkeys(name for name in read if name is not None))
-    return LaunchGuard(views, tuple(dict.fromkeys(groups)), target.dot_dtypes, _stored(facts), scalars, claims)
+    return LaunchGuard(views, groups, _stored(facts), scalars, claims)
 
 
 def _stored(facts: Facts) -> tuple[Stored, ...]:
@@ -43,7 +42,8 @@ def _stored(facts: Facts) -> tuple[Stored, ...]:
         dimensions = access.dimensions if access is not None else ()
         extents = [write_for_guard(d.extent) if d.extent is not None else None for d in dimensions]
         strides = [text for d in dimensions if (text := write_for_guard(d.stride)) is not None]
-        if access is not None and len(strides) == len(extents):
+        divided = any(d.divisor is not None for d in dimensions)
+        if access is not None and len(strides) == len(extents) and not divided:
             stored[Stored(access.pointer, tuple(extents), tuple(strides))] = None
         elif store.pointer is not None:
             # How far it reaches is not known: as far as the tensor's storage.

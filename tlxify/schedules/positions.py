@@ -27,6 +27,8 @@ def end_inside(facts: Facts, access: Access, load: Load) -> None:
     if access.partial:
         raise Decline("TLX204", load.span, name=access.pointer, why="it asks for more than its bounds")
     for dimension in access.dimensions:
+        if dimension.whole and claims(facts, access) is None:
+            raise Decline("TLX206", load.span, name=access.pointer, why="its extent is not known at the launch")
         if dimension.waived and claims(facts, access) is None:
             test = dimension.waived[0][-1]
             why = f"it bounds nothing where `{test.value}` {'holds' if test.holds else 'does not hold'}"
@@ -54,6 +56,8 @@ def never_negative(facts: Facts, offset: Poly) -> bool:
             return False
         # It falls with every trip: what counts is the last one.
         offset = offset.substitute({loop.trip: loop.stop - loop.start - ONE})
+    if not all(never_negative(facts, option) for symbol in offset.symbols for option in symbol.options):
+        return False
     offset = offset.substitute({s: Poly.of(s) + ONE for s in offset.symbols if _at_least_one(s)})
     return all(coefficient > 0 or not all(s.launch for s in monomial) for monomial, coefficient in offset.terms)
 

@@ -72,7 +72,9 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
     Where a dot in a loop waits for a tile that its own warps load or convert, the source, whose loads the compiler
     pipelines, is as fast or faster. Raises Decline TLX2xx, TLX104, TLX302, TLX304, TLX305, TLX309, TLX310.
     """
-    looped = [dot for dot in facts.dots if dot.loops]
+    # A dot around which others loop deeper finishes what they have done.
+    deeper = {loop for dot in facts.dots for loop in dot.loops[:-1]}
+    looped = [dot for dot in facts.dots if dot.loops and dot.loops[-1] not in deeper]
     if not looped:
         raise Decline("TLX302", facts.dots[0].span)
     for dot in looped:
@@ -81,10 +83,9 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
         for arm in dot.arms:
             if dot.loops[-1].contains(arm):
                 raise Decline("TLX304", dot.span, condition=_condition(facts, arm))
-        out_dtype = dict(dot.options).get("out_dtype", "float32")
-        if not out_dtype.endswith("float32"):
-            name = dot.result or "the result of the dot"
-            raise Decline("TLX310", dot.span, name=name, why=f"it accumulates in `{out_dtype}`")
+        if not dot.dtypes:
+            name, asked = dot.result or "the result of the dot", dict(dot.options).get("out_dtype", "another dtype")
+            raise Decline("TLX310", dot.span, name=name, why=f"it accumulates in `{asked}`")
         for side in (dot.a, dot.b):
             for number in [side.load] if side.load is not None else sorted(side.loads):
                 load = facts.loads[number]
@@ -121,7 +122,7 @@ def rows_are_independent(facts: Facts, access: Access, load: Load) -> bool:
     """
     wrapped = False
     for dimension in access.dimensions:
-        if not dimension.wrapped or dimension.axis is None or dimension.extent is None:
+        if not dimension.wrapped or dimension.whole or dimension.axis is None or dimension.extent is None:
             continue
         wrapped = True
         axis = facts.axis(dimension.axis)

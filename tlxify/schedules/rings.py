@@ -117,6 +117,7 @@ def steps(frame: Frame, feeding: Feeding, rings: tuple[Ring, ...], views: dict[S
             addend=dot.addend,
             a=_side(frame.facts, feeding, dot, rings, views, first=True),
             b=_side(frame.facts, feeding, dot, rings, views, first=False),
+            rounded=dot.rounded,
             in_flight=bool(dot.loops) and dot.loops[-1] in flying,
         )
         for dot in feeding.dots

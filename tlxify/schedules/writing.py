@@ -42,13 +42,14 @@ def write_in_scope(poly: Poly, scope: tuple[tuple[str, Poly], ...], depth: int =
             return None
         parts.append(fixed[0])
         reads |= fixed[1]
+    parts.sort(key=lambda part: part.startswith("-"))
     text = parts[0] + "".join(f" - {part[1:]}" if part.startswith("-") else f" + {part}" for part in parts[1:])
     return Written(text, frozenset(reads))
 
 
 def _largest_part(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str, set[str], Poly] | None:
     """The name that, times a launch constant, accounts for most of the polynomial: (text, names read, what is left)."""
-    best: tuple[int, str, set[str], Poly] | None = None
+    best: tuple[tuple[int, int], str, set[str], Poly] | None = None
     for name, value in names:
         moving = [term for term in value.terms if any(not s.launch for s in term[0])]
         if not moving:
@@ -58,7 +59,9 @@ def _largest_part(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str,
             if quotient == ZERO or left != ZERO or not quotient.launch:
                 continue
             rest = poly - value * quotient
-            if len(rest.terms) >= len(poly.terms) or (best is not None and len(rest.terms) >= best[0]):
+            # What moves must become less; of a counter that runs down, `K - k`, what is fixed may become more.
+            left_over = (_moving(rest), len(rest.terms))
+            if left_over[0] >= _moving(poly) or (best is not None and left_over >= best[0]):
                 continue
             factor = _fixed(quotient, names)
             if factor is None:
@@ -70,8 +73,13 @@ def _largest_part(poly: Poly, names: tuple[tuple[str, Poly], ...]) -> tuple[str,
             else:
                 sign, times = ("-", factor[0][1:]) if factor[0].startswith("-") else ("", factor[0])
                 text = f"{sign}{_factor(name)} * {_factor(times)}"
-            best = (len(rest.terms), text, set(_IDENTIFIERS.findall(name)) | factor[1], rest)
+            best = (left_over, text, set(_IDENTIFIERS.findall(name)) | factor[1], rest)
     return best[1:] if best is not None else None
+
+
+def _moving(poly: Poly) -> int:
+    """Terms that are not fixed over the launch."""
+    return sum(any(not s.launch for s in monomial) for monomial, _ in poly.terms)
 
 
 _IDENTIFIERS = re.compile(r"[A-Za-z_]\w*")
@@ -90,10 +98,10 @@ def _factor(text: str) -> str:
 def _filled(template: str, operands: list[str]) -> str:
     """A function of scalars with its operands written in: as they are between commas, closed beside an operator."""
     call = re.match(r"\w+\(", template)
-    return template.replace("cdiv(", "tl.cdiv(").format(*(operands if call else map(_closed, operands)))
+    return template.replace("cdiv(", "tl.cdiv(").format(*(operands if call else map(closed, operands)))
 
 
-def _closed(text: str) -> str:
+def closed(text: str) -> str:
     """`text` as an operand of any operator: a name, a number, a call or one pair of parentheses."""
     opening = re.match(r"[\w.]*\(", text)
     depth = 0
@@ -167,11 +175,12 @@ def claims(facts: Facts, access: Access) -> tuple[str, ...] | None:
     """What a launch must confirm for a descriptor to mask where the source does not: conditions over parameters.
 
     Where an arm of the source masks nothing, its extent must be a multiple of its tile, and its tiles must lie on
-    multiples: `not EVEN_K or K % BLOCK_K == 0`. None where that cannot be written or does not follow.
+    multiples: `not EVEN_K or K % BLOCK_K == 0`; so too where tiles must wrap as a whole. None where that cannot be
+    written or does not follow.
     """
     found: dict[str, None] = {}
     for dimension in access.dimensions:
-        if not dimension.waived:
+        if not dimension.waived and not dimension.whole:
             continue
         assert dimension.axis is not None
         assert dimension.extent is not None
@@ -180,11 +189,11 @@ def claims(facts: Facts, access: Access) -> tuple[str, ...] | None:
         extent, tile = write_for_guard(dimension.extent), write_for_guard(length)
         if not whole or extent is None or tile is None:
             return None
-        for conditions in dimension.waived:
+        for conditions in ((),) if dimension.whole else dimension.waived:
             tests = [_otherwise(condition) for condition in conditions]
             if None in tests:
                 return None
-            multiple = f"{_closed(extent)} % {_closed(tile)} == 0"
+            multiple = f"{closed(extent)} % {closed(tile)} == 0"
             found[" or ".join([*(test for test in tests if test is not None), multiple])] = None
     return tuple(found)
 
@@ -194,7 +203,7 @@ def _otherwise(condition: Condition) -> str | None:
     value = condition.value
     if not value.constexpr or re.search(r"\btl\.|\.to\(|@", value.text()):
         return None
-    return f"not {_closed(value.text())}" if condition.holds else _closed(value.text())
+    return f"not {closed(value.text())}" if condition.holds else closed(value.text())
 
 
 def _rounds_towards_zero(symbol: Symbol) -> bool:

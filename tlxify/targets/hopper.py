@@ -23,7 +23,9 @@ class Target:
     box_limit: int
     #: Alignment of TMA bases and outer strides.
     tma_alignment: int
+    #: Operand dtypes of the tensor cores; those that they read from shared memory along the contracted axis alone.
     dot_dtypes: tuple[str, ...]
+    deep_dtypes: tuple[str, ...]
     producer_warps: int
     producer_registers: int
     consumer_registers: int
@@ -38,7 +40,8 @@ HOPPER = Target(
     dot_depth=16,
     box_limit=256,
     tma_alignment=16,
-    dot_dtypes=("fp16", "bf16"),
+    dot_dtypes=("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"),
+    deep_dtypes=("fp8e4nv", "fp8e5", "i8"),
     producer_warps=4,
     producer_registers=40,
     consumer_registers=232,

@@ -102,11 +102,10 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
         dtype = storage(dtypes[spec.dtype_group])
         shape = tuple(evaluate(extent, known) for extent in spec.shape)
         wanted = strides_of(case.layout(spec.name), shape, dtype.itemsize)
-        strides = []
         for expression, stride in zip(spec.strides, wanted, strict=True):
             if expression in strides_by_name and expression not in known:
                 known[expression] = scalars[expression] = stride
-            strides.append(evaluate(expression, known))
+        strides = [evaluate(expression, known) for expression in spec.strides]
         faithful &= tuple(strides) == wanted
         under = tensors[first_read].owner if case.layout(spec.name) == "overlap" and first_read in tensors else None
         values = tuple(evaluate(expression, known) for expression in spec.values)
@@ -115,6 +114,8 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     for spec_ in contract.constexprs:
         if spec_.kind == "dtype" and spec_.dtype_of is not None and spec_.name not in known:
             scalars[spec_.name] = tensors[spec_.dtype_of].dtype
+        if spec_.says is not None and spec_.dtype_of is not None:
+            scalars[spec_.name] = tensors[spec_.dtype_of].dtype == spec_.says
     parameters = set(contract.parameters)
     scalars = {name: value for name, value in scalars.items() if name in parameters and name not in constants}
     constants = {name: value for name, value in constants.items() if name in parameters}

@@ -14,8 +14,9 @@ Layout = Literal["rows", "padded", "columns", "padded-columns", "odd", "overlap"
 #: What the elements are. normal: independent standard normal; ones; special: normal with NaN and both infinities sown
 #: in; denormal: below the smallest normal number; large: products near the top of the range.
 Data = Literal["normal", "ones", "special", "denormal", "large"]
-#: Which kernel must run: "view" means the original if the guard reads the odd tensor through a descriptor.
-Path = Literal["specialized", "original", "view", "any"]
+#: Which kernel must run: "view" means the original if the guard reads the odd tensor through a descriptor, "claimed"
+#: the specialized one unless the launch contradicts a claim that its source makes (`DIVISIBLE_M`).
+Path = Literal["specialized", "original", "view", "claimed", "any"]
 
 #: Order in which asynchronous work completes: as late as possible, at once, or drawn from a seed.
 Schedule: TypeAlias = Literal["late", "eager"] | int

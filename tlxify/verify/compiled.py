@@ -6,7 +6,9 @@ from the arguments of an ordinary launch.
 
 from __future__ import annotations
 
+import ast
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +23,7 @@ from .dispatch import STRUCTURAL, viewed
 from .dtypes import storage
 from .grids import settle_grid
 from .inputs import full_size_case
-from .layouts import strides_of
+from .layouts import strides_of, usual_layouts
 from .loading import Loaded, load
 from .oracle import as_constexpr
 
@@ -49,6 +51,8 @@ class Variant:
     case: Case
     #: Odd sizes: nothing but strides of descriptors is known to be a multiple of 16.
     odd: bool = False
+    #: Laid out so that no launch has a reason to leave it to the original.
+    usual: bool = False
 
     @property
     def label(self) -> str:
@@ -98,18 +102,20 @@ def judge_version(facts: CompiledFacts) -> Iterator[tuple[str, str]]:
         yield "shared-memory", f"{facts.shared} bytes of shared memory; a CTA has {SHARED_BYTES}"
 
 
-def variants(contract: Contract, views: frozenset[str]) -> tuple[Variant, ...]:
-    """Every config in every dtype with its default layout; the first config in all layouts, and with odd sizes."""
+def variants(contract: Contract, views: frozenset[str], first: int = 0) -> tuple[Variant, ...]:
+    """Every config in its first two dtypes with its usual layout; the `first` in all dtypes, layouts and odd sizes."""
     found = []
     dtypes = range(max((len(tensor.dtypes) for tensor in contract.tensors), default=1))
     for index in range(len(contract.configs)):
-        found += [Variant(replace(full_size_case(contract, index), dtype=dtype)) for dtype in dtypes]
-    base = full_size_case(contract, 0)
+        for dtype in dtypes if index == first else dtypes[:2]:
+            usual = usual_layouts(contract, dtype, padded=False)
+            found.append(Variant(replace(_full_size(contract, index), dtype=dtype, layouts=usual), usual=True))
+    base = _full_size(contract, first)
     orders: tuple[Layout, ...] = ("rows", "columns")
     for layouts in itertools.product(orders, repeat=len(views)):
         if any(layout != "rows" for layout in layouts):
             found.append(Variant(replace(base, layouts=tuple(zip(sorted(views), layouts, strict=True)))))
-    found.append(Variant(full_size_case(contract, 0, odd=True), odd=True))
+    found.append(Variant(_full_size(contract, first, odd=True), odd=True))
     return tuple(found)
 
 
@@ -119,19 +125,35 @@ def compile_variants(
     """Compiles a share of the variants (2-6 seconds each) and judges them."""
     loaded, built = load(conversion), Built()
     which, of = share
-    views = _views(loaded)
-    todo = [item for number, item in enumerate(variants(conversion.contract, views)) if number % of == which]
+    chosen = variants(conversion.contract, *_first(loaded))
+    todo = [item for number, item in enumerate(chosen) if number % of == which]
     for number, variant in enumerate(todo, 1):
         progress(f"compiled: {number}/{len(todo)} {variant.label}")
         _build(loaded, variant, built)
     return built
 
 
+#: Tiles along each axis and trips of full-size launches: as many as leave each tensor within `MOST_ELEMENTS`.
+SIZES = ((32, 64), (8, 16), (2, 4))
+MOST_ELEMENTS = 2**31
+
+
+def _full_size(contract: Contract, index: int, *, odd: bool = False) -> Case:
+    """A launch as large as real ones, with tensors that a machine can pretend to have."""
+    for tiles, trips in SIZES:
+        case = full_size_case(contract, index, odd=odd, tiles=tiles, trips=trips)
+        known: dict[str, object] = {**dict(case.values), **case.constants(contract)}
+        settle_grid(contract, known)
+        if all(math.prod(evaluate(e, known) for e in spec.shape) <= MOST_ELEMENTS for spec in contract.tensors):
+            break
+    return case
+
+
 def launch_constants(conversion: Conversion) -> tuple[list[dict[str, Any]], str]:
     """The constexprs of each specialized launch (every config, the first in all layouts); why another is not."""
     loaded, refusal = load(conversion), ""
     found: list[dict[str, Any]] = []
-    for variant in variants(conversion.contract, _views(loaded)):
+    for variant in variants(conversion.contract, *_first(loaded)):
         answer = None if variant.odd or variant.case.dtype else dispatched(loaded, variant.case)
         if answer is None:
             continue
@@ -153,9 +175,12 @@ def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
     if dispatch.path != "specialized":
         if dispatch.code in STRUCTURAL:
             built.left.setdefault(variant.case.config, f"{dispatch.code}: {dispatch.text}")
-        elif not variant.odd and not variant.case.layouts:
+        elif variant.usual:
             text = f"config {variant.case.config} is left to the original ({dispatch.code}: {dispatch.text})"
             built.findings.append(_finding(loaded, "dispatch", text, variant))
+        return
+    if (assertion := asserted_away(loaded, variant.case.config)) is not None:
+        built.left.setdefault(variant.case.config, f"static-assert: {assertion}")
         return
     try:
         facts = compile_dispatch(dispatch).facts
@@ -170,6 +195,23 @@ def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
     built.registers, built.shared = max(built.registers, facts.registers), max(built.shared, facts.shared)
     judged = judge(facts) if loaded.conversion.version is None else judge_version(facts)
     built.findings += [_finding(loaded, code, text, variant) for code, text in judged]
+
+
+def asserted_away(loaded: Loaded, index: int) -> str | None:
+    """The assertion of the source's (`tl.static_assert`) that a config of ours contradicts: it is never launched so."""
+    contract = loaded.conversion.contract
+    case = _full_size(contract, index)
+    known: dict[str, Any] = {**dict(case.values), **case.constants(contract)}
+    for node in ast.walk(ast.parse(loaded.conversion.module_text)):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="static_assert"), args=[condition, *_]):
+                names = {n.id for n in ast.walk(condition) if isinstance(n, ast.Name)}
+                if any(isinstance(n, ast.Call | ast.Attribute) for n in ast.walk(condition)) or not names <= set(known):
+                    continue
+                code = compile(ast.fix_missing_locations(ast.Expression(condition)), "static_assert", "eval")
+                if not eval(code, {}, known):
+                    return ast.unparse(condition)
+    return None
 
 
 def compile_dispatch(dispatch: Any) -> Any:
@@ -227,21 +269,27 @@ def dispatched(loaded: Loaded, case: Case) -> tuple[Any, Mapping[str, Any]] | No
     tensors, given, grid = pretended
     config = case.launch_config(contract)
     chosen = {**dict(config.values), "num_warps": config.num_warps, "num_stages": config.num_stages}
-    arguments = {name: value for name, value in {**given, **tensors}.items() if name not in dict(config.values)}
+    # What no tuner sets, the call does: the guard may ask for it.
+    left = set(dict(config.values)) & set(contract.tuned)
+    arguments = {name: value for name, value in {**given, **tensors}.items() if name not in left}
     return loaded.bound.resolve(grid=grid, config=chosen, **arguments), tensors
 
 
-def _views(loaded: Loaded) -> frozenset[str]:
-    """The tensors that the first config reads through descriptors."""
-    found = dispatched(loaded, full_size_case(loaded.conversion.contract, 0))
-    return frozenset() if found is None else viewed(found[1], found[0])
+def _first(loaded: Loaded) -> tuple[frozenset[str], int]:
+    """The tensors read through descriptors under the first config that a launch can specialize, and that config."""
+    contract = loaded.conversion.contract
+    for index in range(len(contract.configs)):
+        found = dispatched(loaded, _full_size(contract, index))
+        if found is not None and found[0].path == "specialized" and asserted_away(loaded, index) is None:
+            return viewed(found[1], found[0]), index
+    return frozenset(), 0
 
 
 def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, Any], tuple[int, ...]] | None:
     """Tensors whose memory is never touched, the other arguments, and the grid."""
     import tlx.sim
 
-    known: dict[str, object] = {**dict(case.values), **case.constants(contract)}
+    known: dict[str, object] = {**dict.fromkeys(contract.absent), **dict(case.values), **case.constants(contract)}
     grid = settle_grid(contract, known)
     strides_by_name = {scalar.name for scalar in contract.scalars if scalar.kind == "stride"}
     tensors: dict[str, Any] = {}
@@ -249,18 +297,22 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
         kind = storage(spec.dtypes[min(case.dtype, len(spec.dtypes) - 1)])
         shape = tuple(evaluate(extent, known) for extent in spec.shape)
         wanted = strides_of(case.layout(spec.name), shape, kind.itemsize)
+        held = []
         for expression, stride in zip(spec.strides, wanted, strict=True):
             if expression in strides_by_name and expression not in known:
                 known[expression] = stride
-            if evaluate(expression, known) != stride:
-                return None
-        size = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, wanted, strict=True))
+            held.append(evaluate(expression, known))
+        if tuple(held) != wanted and case.layout(spec.name) != "rows":
+            return None  # where no layout is asked for, it lies as the contract says
+        size = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, held, strict=True))
         memory = np.empty(size, kind)
-        steps = [stride * kind.itemsize for stride in wanted]
+        steps = [stride * kind.itemsize for stride in held]
         tensors[spec.name] = tlx.sim.tensor(np.ndarray(shape, kind, memory, 0, steps))
         for constexpr in contract.constexprs:
             if constexpr.kind == "dtype" and constexpr.dtype_of == spec.name:
                 known[constexpr.name] = str(tensors[spec.name].dtype)
+            if constexpr.says is not None and constexpr.dtype_of == spec.name:
+                known[constexpr.name] = str(tensors[spec.name].dtype) == constexpr.says
     given = {name: as_constexpr(known[name]) for name in contract.parameters if name in known}
     return tensors, given, grid
 

@@ -15,6 +15,8 @@ from .oracle import as_constexpr
 PROCESSORS = 2
 #: Reasons that lie in a config: no launch could specialize it, and leaving it to the original is right.
 STRUCTURAL = ("rows", "box", "shared-memory")
+#: The reason of a launch that contradicts what an option of its own says of its sizes.
+CLAIM = "claim"
 
 
 @contextlib.contextmanager
@@ -60,6 +62,10 @@ def misdirected(
     if dispatch.path == "specialized" and dispatch.kernel is not converted:
         return "another kernel than the specialized one would run under its name"
     wanted = case.path
+    if wanted == "claimed" and dispatch.code == CLAIM:
+        return None
+    if wanted == "claimed":
+        wanted = "specialized"
     if wanted == "specialized" and (not arguments.faithful or dispatch.code in STRUCTURAL):
         return None
     if wanted == "view":

@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from ..contract import Contract, TensorSpec, cdiv, evaluate
 from .cases import ALL_SCHEDULES, FEW_SCHEDULES, ONE_SCHEDULE, Case, Data, Layout, Path
+from .layouts import usual_layouts
 
 #: Tiles for simulation: the least that `tl.dot` takes; twice as many rows, so that two consumer groups can share them.
 SMALL_TILE = 16
 SMALL_ROWS = 32
-#: Elements of 16 bits in the 16 bytes that the TMA steps by.
-ALIGNED_SIZE = 8
+#: Elements of 8 bits in the 16 bytes that the TMA steps by.
+ALIGNED_SIZE = 16
 #: Trips of the longest launch, of one tile of the result: a kernel that loses one trip in 64 shows it.
 MANY_TRIPS = 65
 
@@ -105,7 +106,7 @@ def full_size_case(contract: Contract, index: int, *, odd: bool = False, tiles: 
     if contract.contracted is not None:
         size, tile = contract.contracted
         sizes[size] = trips * tile_extent(constants, tile) - (8 if odd else 0)
-    layouts: tuple[tuple[str, Layout], ...] = base.layouts if odd else ()
+    layouts = usual_layouts(contract, 0, padded=odd)
     return with_sizes(replace(base, name="full size", layouts=layouts), contract, **sizes)
 
 
@@ -162,7 +163,7 @@ def base_case(contract: Contract, index: int, *, small: bool = True) -> Case:
         size, tile = contract.contracted
         trips = 2
         values[size] = trips * tile_extent(constants, tile)
-    layouts: tuple[tuple[str, Layout], ...] = tuple((tensor.name, "padded") for tensor in contract.tensors)
+    layouts = usual_layouts(contract, 0, padded=True)
     case = replace(case, values=tuple(values.items()), layouts=layouts, path="specialized", trips=trips)
     return with_sizes(case, contract)
 
@@ -182,7 +183,7 @@ def _whole(contract: Contract, constants: dict[str, object], values: dict[str, o
     for size, low, high in contract.bounds:
         if isinstance(length := values.get(size), int) and length > 0:
             values[size] = max(low, length if high is None else min(length, high))
-    steps = [(size, _step(tile, {**values, **constants})) for size, tile in contract.multiples]
+    steps = [(size, _step(tile, {**values, **constants})) for size, tile in (*contract.multiples, *contract.whole)]
     for size, step in [*steps, *((size, ALIGNED_SIZE) for size in contract.aligned)]:
         length = values.get(size)
         if isinstance(length, int) and step > 0:
@@ -289,7 +290,7 @@ def _layouts(contract: Contract) -> Iterator[Case]:
         size, tile = contract.contracted
         sizes[size] = (stages_of(contract, 0) + 1) * tile_extent(constants, tile)
     even = with_sizes(base, contract, **sizes)
-    yield replace(even, name="contiguous", layouts=())
+    yield replace(even, name="contiguous", layouts=usual_layouts(contract, 0, padded=False))
     wide = [tensor.name for tensor in contract.tensors if len(tensor.shape) >= 2]
     for name in wide:
         transposed: tuple[tuple[str, Layout], ...] = ((name, "columns"),)
@@ -309,20 +310,32 @@ def _data(contract: Contract) -> Iterator[Case]:
     for data in kinds:
         yield replace(longer, name=f"{data} data", data=data)
     for dtype in range(1, max((len(tensor.dtypes) for tensor in contract.tensors), default=1)):
-        yield replace(longer, name=f"dtype {dtype}", dtype=dtype, schedules=FEW_SCHEDULES)
+        layouts = usual_layouts(contract, dtype, padded=True)
+        yield replace(longer, name=f"dtype {dtype}", dtype=dtype, layouts=layouts, schedules=FEW_SCHEDULES)
 
 
 def _options(contract: Contract) -> Iterator[Case]:
-    """Every choice of every option, flag and number, one at a time."""
-    base = base_case(contract, 0)
-    fixed = set(base.constants(contract))
-    specs: list[tuple[str, tuple[object, ...]]] = [(spec.name, spec.choices) for spec in contract.constexprs]
+    """Every choice of every option, flag and number, one at a time; a flag that is set, on sizes of whole tiles too.
+
+    Some flags say that sizes are multiples of tiles: launches that contradict one are the original's.
+    """
+    base = replace(base_case(contract, 0), path="claimed")
+    constants = base.constants(contract)
+    pairs = (*contract.tiled, *((contract.contracted,) if contract.contracted is not None else ()))
+    whole = with_sizes(base, contract, **{size: 2 * tile_extent(constants, tile) for size, tile in pairs})
+    specs: list[tuple[str, tuple[object, ...]]] = [
+        (spec.name, spec.choices) for spec in contract.constexprs if spec.says is None
+    ]
     specs += [(scalar.name, scalar.choices) for scalar in contract.scalars if scalar.kind != "stride"]
     for name, choices in specs:
-        if name in fixed:
+        if name in constants:
             continue
         for choice in choices[1:]:
-            yield replace(base, name=f"{name} = {choice!r}", values=tuple({**dict(base.values), name: choice}.items()))
+            cases = [(base, f"{name} = {choice!r}")]
+            if choice is True and whole.values != base.values:
+                cases.append((whole, f"{name} = {choice!r}, whole tiles"))
+            for case, what in cases:
+                yield replace(case, name=what, values=tuple({**dict(case.values), name: choice}.items()))
 
 
 def _fallbacks(contract: Contract) -> Iterator[Case]:
@@ -338,6 +351,9 @@ def _fallbacks(contract: Contract) -> Iterator[Case]:
             yield lying(tensor, "odd")
     if any(tensor.reads and not tensor.writes for tensor in contract.tensors):
         yield from (lying(tensor, "overlap") for tensor in contract.tensors if tensor.writes)
+    for size, tile in contract.whole:
+        ragged = {**dict(base.values), size: 2 * tile_extent(base.constants(contract), tile) - 3}
+        yield replace(base, name=f"{size} is no multiple of {tile}", values=tuple(ragged.items()), path="original")
     sizes = [size for size, _ in itertools.chain(contract.tiled, [contract.contracted] if contract.contracted else [])]
     for size in sizes:
         # Where the source does not mask an axis, the guard does not know its extent: no trip is then as right as the

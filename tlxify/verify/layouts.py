@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..contract import BYTE_DTYPES, Contract
 from .cases import Layout
 
 
@@ -18,3 +19,18 @@ def strides_of(layout: Layout, shape: tuple[int, ...], itemsize: int) -> tuple[i
             unit = max(1, 32 // itemsize)
             step = (-(-step // unit) + 1) * unit
     return tuple(strides)
+
+
+def usual_layouts(contract: Contract, dtype: int, *, padded: bool) -> tuple[tuple[str, Layout], ...]:
+    """The layout of each tensor that the TMA and the tensor cores can read: row by row, unless 8-bit elements must lie
+    along another axis. `dtype` is a position in `TensorSpec.dtypes`.
+    """
+    found: list[tuple[str, Layout]] = []
+    for tensor in contract.tensors:
+        narrow = tensor.dtypes[min(dtype, len(tensor.dtypes) - 1)] in BYTE_DTYPES
+        columns = narrow and tensor.deep is not None and tensor.deep == len(tensor.shape) - 2
+        if padded:
+            found.append((tensor.name, "padded-columns" if columns else "padded"))
+        elif columns:
+            found.append((tensor.name, "columns"))
+    return tuple(found)

@@ -17,6 +17,10 @@ class SourceFails(Exception):
     """The source kernel itself is at fault on these inputs. Carries what it did, in words."""
 
 
+class NoLaunch(Exception):
+    """The source kernel assumes that it is never launched so (`tl.assume`)."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
     """The outputs to compare with, by tensor."""
@@ -34,6 +38,7 @@ def reference(kernel: Any, contract: Contract, case: Case) -> Reference:
 
     Raises:
         SourceFails: it accesses memory that is not its own, its runs differ, or it is not valid Triton.
+        NoLaunch: the case contradicts what it assumes.
     """
     plain, again = make_arguments(contract, case, 0), make_arguments(contract, case, 1)
     for arguments in (plain, again):
@@ -98,6 +103,8 @@ def _run(
     tensors = {name: tlx.sim.tensor(memory.array, exact) for name, memory in arguments.tensors.items()}
     try:
         report = tlx.sim.run(kernel, arguments.grid, (), launch_arguments(arguments, tensors), lift=lift)
+    except tlx.sim.AssumptionError as error:
+        raise NoLaunch(str(error)) from error
     except tlx.sim.SimulationError as error:
         raise SourceFails(str(error)) from error
     if report.findings:

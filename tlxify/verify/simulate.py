@@ -21,7 +21,7 @@ from .compare import Comparison, compare
 from .dispatch import misdirected, resolve, viewed
 from .inputs import edge_cases, own_tiles
 from .loading import Loaded, load
-from .oracle import Reference, SourceFails, reference
+from .oracle import NoLaunch, Reference, SourceFails, reference
 from .replay import case_of, token
 from .shrink import shrunk
 
@@ -53,6 +53,11 @@ class Tally:
         self.failed += 1
         key = (evidence.code, evidence.line, evidence.text if evidence.code == "dispatch" else "")
         self.findings.setdefault(key, evidence)
+
+    def took(self, case: Case) -> None:
+        """Counts a case that the specialized kernel takes."""
+        self.specialized += 1
+        self.configs.add(case.config)
 
     def compared_with(self, comparison: Comparison) -> None:
         """Counts one comparison."""
@@ -119,20 +124,22 @@ class Simulation:
         if dispatch.path != "specialized":
             self.tally.original += 1  # the source itself would run: there is nothing to compare
             return
-        self.tally.specialized += 1
-        self.tally.configs.add(case.config)
         if dispatch.grid == () or 0 in arguments.grid:
+            self.tally.took(case)
             return
         target = case
         if case.zeroed is not None:
             target = replace(case, values=tuple({**dict(case.values), case.zeroed: 0}.items()))
         try:
             expected = reference(self.loaded.source, self.contract, target)
+        except NoLaunch:
+            return
         except SourceFails as failure:
             if case.daring:
                 return
             self.tally.source_fails = self.tally.source_fails or self.loaded.shown(f"{failure} with {case}")
             return
+        self.tally.took(case)
         self.tally.unlifted |= expected.exact is None
         plain = self.version is not None and not self.version.uses_tlx
         for number, schedule in enumerate(ONE_SCHEDULE if plain else case.schedules):

@@ -160,9 +160,9 @@ def _dkdv_kernel_guard(q_ptr, k_ptr, v_ptr, do_ptr, dk_ptr, dv_ptr, stride_b, st
     tlx.require(not q.transposed, "stride", "q_ptr is stored column by column")
     do = tlx.tma_view("do_ptr", do_ptr, shape=(None, None, T, None), strides=(stride_h, stride_b, stride_t, 1))
     tlx.require(not do.transposed, "stride", "do_ptr is stored column by column")
-    tlx.require_dtypes({"k_ptr": k_ptr, "q_ptr": q_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"k_ptr": k_ptr, "q_ptr": q_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
     tlx.require_dtypes({"do_ptr": do_ptr}, ("fp16", "bf16"))
-    tlx.require_dtypes({"v_ptr": v_ptr, "do_ptr": do_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"v_ptr": v_ptr, "do_ptr": do_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
     tlx.require_dtypes({"q_ptr": q_ptr}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint(

@@ -149,8 +149,8 @@ def _dq_kernel_guard(Q, K, V, DO, DQ, stride_h, stride_n, N_CTX, **_):
     tlx.require(not K_view.transposed, "stride", "K is stored column by column")
     V_view = tlx.tma_view("V", V, shape=(None, N_CTX, None), strides=(stride_h, stride_n, 1))
     tlx.require(not V_view.transposed, "stride", "V is stored column by column")
-    tlx.require_dtypes({"Q": Q, "K": K}, ("fp16", "bf16"))
-    tlx.require_dtypes({"DO": DO, "V": V}, ("fp16", "bf16"))
+    tlx.require_dtypes({"Q": Q, "K": K}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
+    tlx.require_dtypes({"DO": DO, "V": V}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
     tlx.require_dtypes({"K": K}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint(

@@ -168,7 +168,9 @@ def _block_pointer_attention_kernel_guard(
     Q_view = tlx.tma_view("Q", Q, shape=(None, N_CTX, None), strides=(stride_qh, stride_qm, stride_qd))
     K_view = tlx.tma_view("K", K, shape=(None, None, N_CTX), strides=(stride_kh, stride_kd, stride_kn))
     V_view = tlx.tma_view("V", V, shape=(None, N_CTX, None), strides=(stride_vh, stride_vn, stride_vd))
-    tlx.require_dtypes({"Q": Q, "K": K}, ("fp16", "bf16"))
+    tlx.require_dtypes({"Q": Q, "K": K}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
+    tlx.require_along_depth(Q_view, transposed=False)
+    tlx.require_along_depth(K_view, transposed=True)
     tlx.require_dtypes({"V": V}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("O", O, (None, N_CTX, None), (stride_oh, stride_om, stride_od), reads=(Q_view, K_view, V_view))

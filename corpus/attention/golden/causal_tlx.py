@@ -211,7 +211,8 @@ def _causal_attention_kernel_guard(
     K_view = tlx.tma_view("K", K, shape=(None, None, None, N_CTX), strides=(stride_kh, stride_kz, 1, stride_kn))
     V_view = tlx.tma_view("V", V, shape=(None, None, N_CTX, None), strides=(stride_vh, stride_vz, stride_vn, 1))
     tlx.require(not V_view.transposed, "stride", "V is stored column by column")
-    tlx.require_dtypes({"Q": Q, "K": K}, ("fp16", "bf16"))
+    tlx.require_dtypes({"Q": Q, "K": K}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
+    tlx.require_along_depth(K_view, transposed=True)
     tlx.require_dtypes({"V": V}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint(

@@ -164,7 +164,8 @@ def _attention_kernel_guard(
     k = tlx.tma_view("k_ptr", k_ptr, shape=(None, None, None, K_LEN), strides=(stride_kh, stride_kb, 1, stride_kn))
     v = tlx.tma_view("v_ptr", v_ptr, shape=(None, None, K_LEN, None), strides=(stride_vh, stride_vb, stride_vn, 1))
     tlx.require(not v.transposed, "stride", "v_ptr is stored column by column")
-    tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
+    tlx.require_along_depth(k, transposed=True)
     tlx.require_dtypes({"v_ptr": v_ptr}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("lse_ptr", lse_ptr, (None, Q_LEN), (Q_LEN, 1), reads=(q, k, v))

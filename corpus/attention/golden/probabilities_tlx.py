@@ -119,7 +119,8 @@ def _probabilities_kernel_guard(
     q = tlx.tma_view("q_ptr", q_ptr, shape=(None, M, None), strides=(stride_qh, stride_qm, 1))
     tlx.require(not q.transposed, "stride", "q_ptr is stored column by column")
     k = tlx.tma_view("k_ptr", k_ptr, shape=(None, None, N), strides=(stride_kh, 1, stride_kn))
-    tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
+    tlx.require_along_depth(k, transposed=True)
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("p_ptr", p_ptr, (None, M, N), (stride_ph, stride_pm, 1), reads=(q, k))
     return {"q_desc": q, "k_desc": k, "K_TRANSPOSED": k.transposed}

@@ -127,7 +127,7 @@ def _softcap_kernel_guard(q_ptr, k_ptr, v_ptr, o_ptr, heads, T, D, **_):
     tlx.require(not k_2.transposed, "stride", "k_ptr is stored column by column")
     v_2 = tlx.tma_view("v_ptr", v_ptr, shape=(T * heads, D), strides=(D, 1))
     tlx.require(not v_2.transposed, "stride", "v_ptr is stored column by column")
-    tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
     tlx.require_dtypes({"v_ptr": v_ptr}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("o_ptr", o_ptr, (None, T, None), (T * D, D, 1), reads=(q_2, k_2, v_2))

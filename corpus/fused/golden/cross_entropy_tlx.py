@@ -91,7 +91,8 @@ def _linear_lse_kernel_guard(x_ptr, w_ptr, lse_ptr, tokens, vocab, hidden, strid
     x = tlx.tma_view("x_ptr", x_ptr, shape=(tokens, hidden), strides=(stride_x, 1))
     tlx.require(not x.transposed, "stride", "x_ptr is stored column by column")
     w = tlx.tma_view("w_ptr", w_ptr, shape=(hidden, vocab), strides=(1, stride_w))
-    tlx.require_dtypes({"x_ptr": x_ptr, "w_ptr": w_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"x_ptr": x_ptr, "w_ptr": w_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
+    tlx.require_along_depth(w, transposed=True)
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("lse_ptr", lse_ptr, (tokens,), (1,), reads=(x, w))
     return {"x_desc": x, "w_desc": w, "W_TRANSPOSED": w.transposed}

@@ -92,7 +92,7 @@ def _nearest_kernel_guard(x_ptr, c_ptr, label_ptr, points, centroids, stride_x, 
     tlx.require(not x.transposed, "stride", "x_ptr is stored column by column")
     c = tlx.tma_view("c_ptr", c_ptr, shape=(centroids, None), strides=(stride_c, 1))
     tlx.require(not c.transposed, "stride", "c_ptr is stored column by column")
-    tlx.require_dtypes({"x_ptr": x_ptr, "c_ptr": c_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"x_ptr": x_ptr, "c_ptr": c_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("label_ptr", label_ptr, (points,), (1,), reads=(x, c))
     return {"x_desc": x, "c_desc": c}

@@ -109,7 +109,9 @@ def _shared_weight_bmm_kernel_guard(
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
     x = tlx.tma_view("x_ptr", x_ptr, shape=(None, None, M, K), strides=(sxh, sxb, sxm, sxk))
     w = tlx.tma_view("w_ptr", w_ptr, shape=(None, K, N), strides=(swh, swk, swn))
-    tlx.require_dtypes({"x_ptr": x_ptr, "w_ptr": w_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"x_ptr": x_ptr, "w_ptr": w_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
+    tlx.require_along_depth(x, transposed=False)
+    tlx.require_along_depth(w, transposed=True)
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("y_ptr", y_ptr, (None, None, M, N), (syh, syb, sym, syn), reads=(x, w))
     return {"x_desc": x, "w_desc": w, "X_TRANSPOSED": x.transposed, "W_TRANSPOSED": w.transposed}

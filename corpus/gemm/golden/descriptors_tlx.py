@@ -78,7 +78,7 @@ def _descriptor_kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
     tlx.require(not a_2.transposed, "stride", "a_ptr is stored column by column")
     b_2 = tlx.tma_view("b_ptr", b_ptr, shape=(N, K), strides=(ldb, 1))
     tlx.require(not b_2.transposed, "stride", "b_ptr is stored column by column")
-    tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("c_ptr", c_ptr, (M, N), (ldc, 1), reads=(a_2, b_2))
     return {"a_desc_2": a_2, "b_desc_2": b_2}

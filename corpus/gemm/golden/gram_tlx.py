@@ -106,7 +106,7 @@ def _gram_kernel_guard(x_ptr, g_ptr, N, K, stride_x, stride_g, **_):
     tlx.require(not x.transposed, "stride", "x_ptr is stored column by column")
     x_2 = tlx.tma_view("x_ptr", x_ptr, shape=(N, K), strides=(stride_x, 1))
     tlx.require(not x_2.transposed, "stride", "x_ptr is stored column by column")
-    tlx.require_dtypes({"x_ptr": x_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"x_ptr": x_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("g_ptr", g_ptr, (N, N), (stride_g, 1), reads=(x, x_2))
     tlx.require_disjoint("g_ptr", g_ptr, (N, N), (1, stride_g), reads=(x, x_2))

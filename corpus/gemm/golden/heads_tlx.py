@@ -148,7 +148,9 @@ def _scores_kernel_guard(
     k = tlx.tma_view(
         "k_ptr", k_ptr, shape=(None, None, depth, length), strides=(stride_kh, stride_kb, stride_kd, stride_kn)
     )
-    tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
+    tlx.require_along_depth(q, transposed=False)
+    tlx.require_along_depth(k, transposed=True)
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint(
         "s_ptr", s_ptr, (None, None, length, length), (stride_sh, stride_sb, stride_sm, stride_sn), reads=(q, k)

@@ -149,7 +149,9 @@ def _matmul_kernel_guard(
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
     a = tlx.tma_view("a_ptr", a_ptr, shape=(M, K), strides=(stride_am, stride_ak))
     b = tlx.tma_view("b_ptr", b_ptr, shape=(K, N), strides=(stride_bk, stride_bn))
-    tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
+    tlx.require_along_depth(a, transposed=False)
+    tlx.require_along_depth(b, transposed=True)
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("c_ptr", c_ptr, (M, N), (stride_cm, stride_cn), reads=(a, b))
     return {"a_desc": a, "b_desc": b, "A_TRANSPOSED": a.transposed, "B_TRANSPOSED": b.transposed}

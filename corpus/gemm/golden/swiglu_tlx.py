@@ -147,8 +147,12 @@ def _swiglu_kernel_guard(
     x = tlx.tma_view("x_ptr", x_ptr, shape=(M, K), strides=(stride_xm, stride_xk))
     w1 = tlx.tma_view("w1_ptr", w1_ptr, shape=(K, N), strides=(stride_w1k, stride_w1n))
     w3 = tlx.tma_view("w3_ptr", w3_ptr, shape=(K, N), strides=(stride_w3k, stride_w3n))
-    tlx.require_dtypes({"x_ptr": x_ptr, "w1_ptr": w1_ptr}, ("fp16", "bf16"))
-    tlx.require_dtypes({"x_ptr": x_ptr, "w3_ptr": w3_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"x_ptr": x_ptr, "w1_ptr": w1_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
+    tlx.require_along_depth(x, transposed=False)
+    tlx.require_along_depth(w1, transposed=True)
+    tlx.require_dtypes({"x_ptr": x_ptr, "w3_ptr": w3_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
+    tlx.require_along_depth(x, transposed=False)
+    tlx.require_along_depth(w3, transposed=True)
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("out_ptr", out_ptr, (M, N), (stride_om, stride_on), reads=(x, w1, w3))
     return {

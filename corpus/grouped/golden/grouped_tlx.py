@@ -149,7 +149,9 @@ def _grouped_gemm_kernel_guard(
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
     x = tlx.tma_view("x_ptr", x_ptr, shape=(None, capacity, K), strides=(stride_xg, stride_xm, stride_xk))
     w = tlx.tma_view("w_ptr", w_ptr, shape=(None, K, N), strides=(stride_wg, stride_wk, stride_wn))
-    tlx.require_dtypes({"x_ptr": x_ptr, "w_ptr": w_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"x_ptr": x_ptr, "w_ptr": w_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
+    tlx.require_along_depth(x, transposed=False)
+    tlx.require_along_depth(w, transposed=True)
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint(
         "y_ptr",

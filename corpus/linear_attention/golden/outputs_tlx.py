@@ -120,7 +120,8 @@ def _outputs_kernel_guard(q, k, v, s, o, T, KD, VD, sqh, sqt, svh, svt, ssh, ssc
     v_view = tlx.tma_view("v", v, shape=(None, T, VD), strides=(svh, svt, 1))
     tlx.require(not v_view.transposed, "stride", "v is stored column by column")
     tlx.require_dtypes({"q": q, "s": s}, ("fp16", "bf16"))
-    tlx.require_dtypes({"q": q, "k": k}, ("fp16", "bf16"))
+    tlx.require_dtypes({"q": q, "k": k}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
+    tlx.require_along_depth(k_view, transposed=True)
     tlx.require_dtypes({"v": v}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("o", o, (None, T, VD), (svh, svt, 1), reads=(q_view, k_view, s_view, v_view))

@@ -121,7 +121,7 @@ def _retention_kernel_guard(q_ptr, k_ptr, v_ptr, o_ptr, T, stride_h, stride_t, *
     tlx.require(not k.transposed, "stride", "k_ptr is stored column by column")
     v = tlx.tma_view("v_ptr", v_ptr, shape=(None, T, None), strides=(stride_h, stride_t, 1))
     tlx.require(not v.transposed, "stride", "v_ptr is stored column by column")
-    tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
     tlx.require_dtypes({"v_ptr": v_ptr}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("o_ptr", o_ptr, (None, T, None), (stride_h, stride_t, 1), reads=(q, k, v))

@@ -108,7 +108,8 @@ def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
     a = tlx.tma_view("a_ptr", a_ptr, shape=(M, K), strides=(lda, 1))
     tlx.require(not a.transposed, "stride", "a_ptr is stored column by column")
     b = tlx.tma_view("b_ptr", b_ptr, shape=(K, N), strides=(1, ldb))
-    tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
+    tlx.require_along_depth(b, transposed=True)
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("c_ptr", c_ptr, (M, N), (ldc, 1), reads=(a, b))
     return {"a_desc": a, "b_desc": b, "B_TRANSPOSED": b.transposed}

@@ -22,12 +22,11 @@ def kernel(a_ptr, b_ptr, c_ptr, starts_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOC
         acc = tl.dot(a, b, acc)
     tl.store(c_ptr + begin * N + rows[:, None] * N + cols[None, :], acc.to(tl.float16), mask=(rows[:, None] < M) & (cols[None, :] < N))
 # output
-@tlx.jit
+@tlx.jit(do_not_specialize=["GRID_0", "GRID_1", "GRID_2"])
 def _kernel_ws(
     a_desc,
     b_desc,
     c_ptr,
-    starts_ptr,
     M,
     N,
     K,
@@ -35,6 +34,9 @@ def _kernel_ws(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     RAGGED: tl.constexpr,
+    GRID_0,
+    GRID_1,
+    GRID_2,
     STAGES: tl.constexpr,
     CONSUMERS: tl.constexpr,
     CONSUMER_WARPS: tl.constexpr,
@@ -55,51 +57,54 @@ def _kernel_ws(
         # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of a and b.
         with tlx.async_task("default"):
             filled = 0
-            batch = tl.program_id(2)
-            for start in range(0, K, BLOCK_K):
-                slot = filled % STAGES
-                tlx.barrier_wait(empty[slot], ((filled // STAGES) & 1) ^ 1)
-                tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
-                for group in tl.static_range(CONSUMERS):
+            for tile in range(tl.program_id(0), GRID_0 * GRID_1 * GRID_2, tl.num_programs(0)):
+                batch = tile // (GRID_0 * GRID_1)
+                for start in range(0, K, BLOCK_K):
+                    slot = filled % STAGES
+                    tlx.barrier_wait(empty[slot], ((filled // STAGES) & 1) ^ 1)
+                    tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
+                    for group in tl.static_range(CONSUMERS):
+                        tlx.async_descriptor_load(
+                            a_desc,
+                            a_ring[slot * CONSUMERS + group],
+                            [batch, (tile % GRID_0) * BLOCK_M + ROWS * group, start],
+                            full[slot],
+                        )
                     tlx.async_descriptor_load(
-                        a_desc,
-                        a_ring[slot * CONSUMERS + group],
-                        [batch, tl.program_id(0) * BLOCK_M + ROWS * group, start],
-                        full[slot],
+                        b_desc, b_ring[slot], [start, (tile // GRID_0 % GRID_1) * BLOCK_N], full[slot]
                     )
-                tlx.async_descriptor_load(b_desc, b_ring[slot], [start, tl.program_id(1) * BLOCK_N], full[slot])
-                filled += 1
+                    filled += 1
 
         # Consumers: each group multiplies its ROWS rows of every slot, hands the slot back and finishes its rows.
         with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS, replicate=CONSUMERS):
             group: tl.constexpr = tlx.async_task_replica_id()
             used = 0
-            batch = tl.program_id(2)
-            if RAGGED:
-                begin = tl.load(starts_ptr + batch)
-                M = tl.load(starts_ptr + batch + 1) - begin
-            else:
-                begin = batch * M
-            rows = tl.program_id(0) * BLOCK_M + ROWS * group + tl.arange(0, ROWS)
-            cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
-            acc = tl.zeros((ROWS, BLOCK_N), dtype=tl.float32)
-            for start in range(0, K, BLOCK_K):
-                slot = used % STAGES
-                tlx.barrier_wait(full[slot], (used // STAGES) & 1)
-                a = a_ring[slot * CONSUMERS + group]
-                b = b_ring[slot]
-                acc = tlx.async_dot(a, b, acc)
-                # The dot just issued stays in flight; the one before it has retired, so its slot is free.
-                acc = tlx.async_dot_wait(1, acc)
-                if start > 0:
+            for tile in range(tl.program_id(0), GRID_0 * GRID_1 * GRID_2, tl.num_programs(0)):
+                batch = tile // (GRID_0 * GRID_1)
+                if not RAGGED:
+                    begin = batch * M
+                rows = (tile % GRID_0) * BLOCK_M + ROWS * group + tl.arange(0, ROWS)
+                cols = (tile // GRID_0 % GRID_1) * BLOCK_N + tl.arange(0, BLOCK_N)
+                acc = tl.zeros((ROWS, BLOCK_N), dtype=tl.float32)
+                for start in range(0, K, BLOCK_K):
+                    slot = used % STAGES
+                    tlx.barrier_wait(full[slot], (used // STAGES) & 1)
+                    a = a_ring[slot * CONSUMERS + group]
+                    b = b_ring[slot]
+                    acc = tlx.async_dot(a, b, acc)
+                    # The dot just issued stays in flight; the one before it has retired, so its slot is free.
+                    acc = tlx.async_dot_wait(1, acc)
+                    if start > 0:
+                        tlx.barrier_arrive(empty[(used - 1) % STAGES])
+                    used += 1
+                acc = tlx.async_dot_wait(0, acc)
+                if K > 0:
                     tlx.barrier_arrive(empty[(used - 1) % STAGES])
-                used += 1
-            acc = tlx.async_dot_wait(0, acc)
-            tl.store(
-                c_ptr + begin * N + rows[:, None] * N + cols[None, :],
-                acc.to(tl.float16),
-                mask=(rows[:, None] < M) & (cols[None, :] < N),
-            )
+                tl.store(
+                    c_ptr + begin * N + rows[:, None] * N + cols[None, :],
+                    acc.to(tl.float16),
+                    mask=(rows[:, None] < M) & (cols[None, :] < N),
+                )
 
 
 def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, **_):
@@ -131,6 +136,6 @@ def specialize_kernel(original):
         _kernel_ws,
         guard=_kernel_guard,
         boxes=_kernel_boxes,
-        schedule=tlx.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(persistent=True, grid_rank=3, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
         fingerprint="5cc94e2ad04b7503",
     )

@@ -63,13 +63,13 @@ def _kernel_ws(
                         tlx.async_descriptor_load(
                             a_desc,
                             a_ring[slot * CONSUMERS + group],
-                            [pid_m * BLOCK_M + ROWS * group, -k * BLOCK_K + tl.cdiv(K, BLOCK_K) * BLOCK_K - BLOCK_K],
+                            [pid_m * BLOCK_M + ROWS * group, tl.cdiv(K, BLOCK_K) * BLOCK_K - BLOCK_K - k * BLOCK_K],
                             full[slot],
                         )
                     tlx.async_descriptor_load(
                         b_desc,
                         b_ring[slot],
-                        [-k * BLOCK_K + tl.cdiv(K, BLOCK_K) * BLOCK_K - BLOCK_K, pid_n * BLOCK_N],
+                        [tl.cdiv(K, BLOCK_K) * BLOCK_K - BLOCK_K - k * BLOCK_K, pid_n * BLOCK_N],
                         full[slot],
                     )
                     filled += 1

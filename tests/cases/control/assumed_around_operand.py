@@ -31,10 +31,7 @@ def _kernel_ws(
     M,
     N,
     K,
-    ldb,
     ldc,
-    d_ptr,
-    GATED: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -86,7 +83,6 @@ def _kernel_ws(
                 acc = tl.zeros((ROWS, BLOCK_N), dtype=tl.float32)
                 gate = tl.zeros((ROWS, BLOCK_N), dtype=tl.float32)
                 for k in range(0, K, BLOCK_K):
-                    depth = k + tl.arange(0, BLOCK_K)
                     slot = used % STAGES
                     tlx.barrier_wait(full[slot], (used // STAGES) & 1)
                     a = a_ring[slot * CONSUMERS + group]
@@ -96,13 +92,6 @@ def _kernel_ws(
                     acc = tlx.async_dot_wait(1, acc)
                     if k > 0:
                         tlx.barrier_arrive(empty[(used - 1) % STAGES])
-                    if GATED:
-                        d = tl.load(
-                            d_ptr + depth[:, None] * ldb + cols[None, :],
-                            mask=(depth[:, None] < K) & (cols[None, :] < N),
-                            other=0.0,
-                        )
-                        gate = tl.dot(a, d, gate)
                     used += 1
                 acc = tlx.async_dot_wait(0, acc)
                 if K > 0:

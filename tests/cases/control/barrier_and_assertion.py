@@ -21,7 +21,7 @@ def kernel(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, BLOCK_M: tl.constexpr, B
     tl.debug_barrier()
     tl.store(where, tl.load(where, mask=inside) * 2, mask=inside)
 # output
-@tlx.jit(do_not_specialize=["GRID_0", "GRID_1"])
+@tlx.jit
 def _kernel_ws(
     a_desc,
     b_desc,
@@ -33,8 +33,6 @@ def _kernel_ws(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
-    GRID_0,
-    GRID_1,
     STAGES: tl.constexpr,
     CONSUMER_WARPS: tl.constexpr,
     CONSUMER_REGISTERS: tl.constexpr,
@@ -52,43 +50,39 @@ def _kernel_ws(
         # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of a and b.
         with tlx.async_task("default"):
             filled = 0
-            for tile in range(tl.program_id(0), GRID_0 * GRID_1, tl.num_programs(0)):
-                for k in range(0, K, BLOCK_K):
-                    slot = filled % STAGES
-                    tlx.barrier_wait(empty[slot], ((filled // STAGES) & 1) ^ 1)
-                    tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
-                    tlx.async_descriptor_load(a_desc, a_ring[slot], [(tile % GRID_0) * BLOCK_M, k], full[slot])
-                    tlx.async_descriptor_load(b_desc, b_ring[slot], [k, (tile // GRID_0) * BLOCK_N], full[slot])
-                    filled += 1
+            for k in range(0, K, BLOCK_K):
+                slot = filled % STAGES
+                tlx.barrier_wait(empty[slot], ((filled // STAGES) & 1) ^ 1)
+                tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
+                tlx.async_descriptor_load(a_desc, a_ring[slot], [tl.program_id(0) * BLOCK_M, k], full[slot])
+                tlx.async_descriptor_load(b_desc, b_ring[slot], [k, tl.program_id(1) * BLOCK_N], full[slot])
+                filled += 1
 
         # Consumer: multiplies from each slot, hands it back and finishes the tile.
         with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS):
             used = 0
-            for tile in range(tl.program_id(0), GRID_0 * GRID_1, tl.num_programs(0)):
-                rows = (tile % GRID_0) * BLOCK_M + tl.arange(0, BLOCK_M)
-                cols = (tile // GRID_0) * BLOCK_N + tl.arange(0, BLOCK_N)
-                tl.device_assert(ldc >= N, "rows of C overlap")
-                acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-                for k in range(0, K, BLOCK_K):
-                    slot = used % STAGES
-                    tlx.barrier_wait(full[slot], (used // STAGES) & 1)
-                    a = a_ring[slot]
-                    b = b_ring[slot]
-                    acc = tlx.async_dot(a, b, acc)
-                    # The dot just issued stays in flight; the one before it has retired, so its slot is free.
-                    acc = tlx.async_dot_wait(1, acc)
-                    if k > 0:
-                        tlx.barrier_arrive(empty[(used - 1) % STAGES])
-                    used += 1
-                acc = tlx.async_dot_wait(0, acc)
-                if K > 0:
+            rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+            cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+            tl.device_assert(ldc >= N, "rows of C overlap")
+            acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+            for k in range(0, K, BLOCK_K):
+                slot = used % STAGES
+                tlx.barrier_wait(full[slot], (used // STAGES) & 1)
+                a = a_ring[slot]
+                b = b_ring[slot]
+                acc = tlx.async_dot(a, b, acc)
+                # The dot just issued stays in flight; the one before it has retired, so its slot is free.
+                acc = tlx.async_dot_wait(1, acc)
+                if k > 0:
                     tlx.barrier_arrive(empty[(used - 1) % STAGES])
-                where = c_ptr + rows[:, None] * ldc + cols[None, :]
-                inside = (rows[:, None] < M) & (cols[None, :] < N)
-                tl.store(where, acc.to(tl.float16), mask=inside)
-                # What is read back has been written by other threads.
-                tl.debug_barrier()
-                tl.store(where, tl.load(where, mask=inside) * 2, mask=inside)
+                used += 1
+            acc = tlx.async_dot_wait(0, acc)
+            where = c_ptr + rows[:, None] * ldc + cols[None, :]
+            inside = (rows[:, None] < M) & (cols[None, :] < N)
+            tl.store(where, acc.to(tl.float16), mask=inside)
+            # What is read back has been written by other threads.
+            tl.debug_barrier()
+            tl.store(where, tl.load(where, mask=inside) * 2, mask=inside)
 
 
 def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
@@ -115,6 +109,6 @@ def specialize_kernel(original):
         _kernel_ws,
         guard=_kernel_guard,
         boxes=_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=2, output=("BLOCK_M", "BLOCK_N"), crowded=True),
+        schedule=tlx.Schedule(output=("BLOCK_M", "BLOCK_N"), crowded=True),
         fingerprint="49217ae9fe38ba00",
     )

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.tlx.launch.fakes import BF16, FP16, FP32, DType, Memory
-from tlx.launch.guard import UNBOUNDED, Fallback, memory, require, require_disjoint, require_dtypes, tma_view
+from tlx.launch.guard import (
+    UNBOUNDED,
+    Fallback,
+    memory,
+    require,
+    require_along_depth,
+    require_disjoint,
+    require_dtypes,
+    tma_view,
+)
 from tlx.launch.pointers import ByteRange, byte_range, dtype_name
 
 BASE = 1 << 20
@@ -171,6 +180,20 @@ def test_scalars_that_are_read_must_not_be_stored_to():
     with pytest.raises(Fallback, match="c is stored to where counts is read"):
         require_disjoint("c", Memory(BASE + 64), (64, 32), (32, 1), reads=[counts])
     require_disjoint("c", Memory(BASE), (64, 32), (32, 1), reads=[memory("none", None)])
+
+
+@pytest.mark.parametrize(("strides", "lies_across"), [((32, 1), False), ((1, 64), True)])
+@pytest.mark.parametrize("dtype", [DType("float8_e4m3fn", 1), FP16], ids=str)
+def test_bytes_lie_along_the_contracted_axis(strides, lies_across, dtype):
+    pointer = Memory(BASE, dtype=dtype)
+    seen = tma_view("a", pointer, (64, 32), strides)
+    require_along_depth(seen, transposed=lies_across)
+    if dtype is FP16:
+        require_along_depth(seen, transposed=not lies_across)
+        return
+    with pytest.raises(Fallback, match="a is not contiguous along the axis that its dot contracts") as caught:
+        require_along_depth(seen, transposed=not lies_across)
+    assert caught.value.code == "depth-stride"
 
 
 def test_dtypes():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ...contract import FLOAT16_DTYPES, Contract, ScalarSpec
+from ...contract import Contract, ScalarSpec
 from ...diagnostics import Decline
 from ...facts import Facts
 from ...model import Kernel
@@ -16,8 +16,9 @@ from .constants import constexpr, number
 from .extents import Extents
 from .launching import configs, tuned, with_idle_programs
 from .launching import grid as grid_of
-from .relations import relations
-from .roles import loaded, roles, walked
+from .pitches import pitches
+from .relations import relations, solved
+from .roles import covered, loaded, roles, walked
 from .tensors import Tensors
 
 
@@ -27,7 +28,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
     tensors = Tensors(facts, extents, tiles)
     specs, free = tensors.specs()
-    sites, sizes = call_sites(kernel), words(e for t in specs if t.dtypes == FLOAT16_DTYPES for e in t.shape)
+    sites, sizes = call_sites(kernel), words(e for t in specs if t.name in tensors.views for e in t.shape)
     strides = set(tensors.chosen)
     sizes |= words(s for t in specs for s in t.strides) - strides
     rows, columns, depth = roles(facts, extents)
@@ -50,13 +51,23 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     grid = grid_of(facts, extents, sites, (rows, columns), free, names)
     around = next((dot.loops[-1] for dot in facts.dots if dot.loops), None)
     loop = next((loop for loop in facts.loops if loop.span == around), None)
+    whole = covered(facts, extents)
     depth = walked(facts, extents, loop) or depth
+    rows, columns, depth = (pair if pair and pair[0] not in whole else None for pair in (rows, columns, depth))
     counted = loop is None or loop.stop is None or not loaded(facts, loop.stop)
     driven = {pair[0] for pair in (rows, columns, depth) if pair is not None}
-    computed = {n: e for n, e in relations(facts, extents, tiles).items() if n not in driven | strides}
-    for name, expression in (pair for site in sites for pair in site.computed):
-        if name not in driven | strides | absent and not words([expression]) & computed.keys():
+    given = tuple(solved((pair for site in sites for pair in site.computed), tiles, driven))
+    fixed = driven | strides | absent
+    computed = {n: e for n, e in whole.items() if n in sizes - tiles}
+    for name, expression in relations(facts, extents, tiles, given).items():
+        if name not in fixed:
             computed.setdefault(name, expression)
+    for name, expression in given:
+        if name not in fixed and not words([expression]) & computed.keys():
+            computed.setdefault(name, expression)
+    told = pitches((v for views in tensors.views.values() for v in views), free, tensors.chosen)
+    computed |= {size: expression for size, expression in told.items() if depth is None or size != depth[0]}
+    free += sorted(words(computed.values()) - names - set(free))
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
     return Contract(
@@ -71,9 +82,12 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         free_sizes=tuple(dict.fromkeys(free)),
         contracted=depth if counted else None,
         tiled=tuple(
-            pair for pair in (rows, columns, None if counted else depth) if pair and (pair != depth or not counted)
+            pair
+            for pair in (rows, columns, None if counted else depth)
+            if pair and (pair != depth or not counted) and pair[0] not in told
         ),
         multiples=tuple(pair for pair in dict.fromkeys(extents.multiples) if pair[0] not in tiles),
+        whole=tuple(dict.fromkeys(_whole(facts))),
         aligned=tuple(sorted(sizes & words(_read_strides(facts)))),
         computed=tuple(computed.items()),
         tuned=tuned(kernel),
@@ -86,6 +100,16 @@ def _lengths(kernel: Kernel) -> set[str]:
     calls = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Call)]
     ends = [c.args[1] for c in calls if ast.unparse(c.func).endswith("arange") and len(c.args) == 2]
     return {end.id for end in ends if isinstance(end, ast.Name)}
+
+
+def _whole(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Extents at which operands' tiles wrap as a whole, with the tiles."""
+    fed = {side.load for dot in facts.dots for side in (dot.a, dot.b)}
+    for load in facts.loads:
+        access = facts.access(load.span) if load.id in fed else None
+        for d in access.dimensions if access is not None else ():
+            if d.whole and d.axis is not None and d.extent is not None and d.extent.text().isidentifier():
+                yield d.extent.text(), facts.axis(d.axis).length.text()
 
 
 def _read_strides(facts: Facts) -> Iterator[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from ...contract import ConstexprSpec, ScalarSpec
 from ...facts import Facts
 from ...model import Kernel, Param
 from ...parse.launches import CallSite
-from ...poly import Poly, Symbol
+from .deciding import deciding_values, dtype_flags
+from .integers import integers, symbols_in
 
 #: For numbers of unknown meaning: mostly how many tiles are grouped for the L2.
 DEFAULT_INT = 4
@@ -37,11 +37,17 @@ def constexpr(
                 flag |= _tests(test, name)
             case ast.keyword(arg="allow_tf32", value=ast.Name(id=used)) if used == name:
                 flag = True
+            case ast.keyword(arg="cache_modifier" | "eviction_policy", value=ast.Name(id=used)) if used == name:
+                options[""] = None
     if any(isinstance(value, str) for value in options):
         return ConstexprSpec(name, "option", ("", *(v for v in options if v != "")))
+    if (told := dtype_flags(kernel, facts).get(name)) is not None:
+        return ConstexprSpec(name, "flag", (False, True), dtype_of=told[0], says=told[1])
     if flag or param.default in ("True", "False"):
         return ConstexprSpec(name, "flag", (False, True))
     literal = next((v for site in sites for k, v in site.literals if k == name), None)
+    if literal is None and not options and (deciding := deciding_values(kernel, name)):
+        return ConstexprSpec(name, "int", deciding)
     if options and literal is None:
         return ConstexprSpec(name, "int", tuple(v for v in options if isinstance(v, int)) or (DEFAULT_INT,))
     return ConstexprSpec(name, "int", (literal if literal is not None else DEFAULT_INT,))
@@ -60,40 +66,27 @@ def _tests(test: ast.expr, name: str) -> bool:
 
 def number(kernel: Kernel, facts: Facts, param: Param) -> ScalarSpec:
     """A run-time number: an integer where the kernel counts or indexes with it, else a factor."""
+    if isinstance(held := dict(facts.assumed).get(param.name), int):
+        return ScalarSpec(param.name, "int", choices=(held,))
     if (param.default is not None and "." not in param.default) or _counts(kernel, facts, param.name):
         return ScalarSpec(param.name, "int", choices=(1, 2))
     return ScalarSpec(param.name, "float", choices=(0.5, 1.0))
 
 
 def _counts(kernel: Kernel, facts: Facts, name: str) -> bool:
-    if any(name in {s.name for s in _symbols(poly)} for poly in _integers(facts)):
+    if any(name in {s.name for s in symbols_in(poly)} for poly in integers(facts)):
         return True
     for node in ast.walk(kernel.node):
         match node:
             case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Mod(), right=right):
                 if any(isinstance(side, ast.Name) and side.id == name for side in (left, right)):
                     return True
+            case ast.Call(
+                func=ast.Attribute(attr="rand" | "randn" | "randint" | "randint4x"), args=[ast.Name(id=seed), *_]
+            ):
+                if seed == name:
+                    return True
             case ast.Call(func=ast.Name(id="range") | ast.Attribute(attr="range" | "cdiv"), args=args):
                 if any(isinstance(arg, ast.Name) and arg.id == name for arg in args):
                     return True
     return False
-
-
-def _integers(facts: Facts) -> Iterator[Poly]:
-    """Every integer that says where memory is, how often something is done or which way the kernel goes."""
-    for _, access in facts.accesses:
-        for d in access.dimensions:
-            yield from (p for p in (d.stride, d.coordinate, d.extent, d.limit) if p is not None)
-    for loop in facts.loops:
-        yield from (p for p in (loop.start, loop.stop, loop.step) if p is not None)
-    yield from (load.offset for load in facts.loads if load.offset is not None)
-    for comparison in facts.comparisons:
-        if comparison.integers:
-            yield from (comparison.left, comparison.right)
-
-
-def _symbols(poly: Poly) -> Iterator[Symbol]:
-    for symbol in poly.symbols:
-        yield symbol
-        for operand in symbol.operands:
-            yield from _symbols(operand)

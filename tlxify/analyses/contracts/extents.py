@@ -41,7 +41,7 @@ class Extents:
     def _unmasked(self, dimension: Dimension, axis: int) -> None:
         """An access that masks nothing relies on its tiles ending where the axis does."""
         length = self.facts.axis(axis).length
-        size = self.of.get(axis) or self._reach(dimension, length)
+        size = self.of.get(axis) or _stated(dimension) or self._reach(dimension, length)
         if size is not None:
             self.of.setdefault(axis, size)
             if size != length.text() and dimension.limit is None:
@@ -76,3 +76,9 @@ class Extents:
                 if d.stride == dimension.stride and d.axis is not None and d.extent is not None and d.axis in self.of:
                     self.of[dimension.axis] = self.of[d.axis]
                     return
+
+
+def _stated(dimension: Dimension) -> str | None:
+    """The extent that the source states."""
+    text = dimension.stated.text() if dimension.stated is not None else ""
+    return text if text and "tl." not in text else None

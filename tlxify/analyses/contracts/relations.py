@@ -2,26 +2,48 @@
 
 Real launches compute them; a launch that does not lets programs overlap or leaves tiles out. They show in how the
 kernel counts: a loop over `NT` chunks of `BT` rows needs `NT = cdiv(T, BT)`; `(p % NC) * BC + (p // NC) * BT` covers
-every row once where `BT = NC * BC`.
+every row once where `BT = NC * BC`; an index that is divided by `HV // H` needs `HV` to be some times `H`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterable, Iterator, Mapping
 
 from ...facts import Facts
 from ...poly import ONE, ZERO, Poly, Symbol
 from ..grids import chunks, own_extent
 from .extents import Extents
+from .integers import integers, symbols_in
 
 
-def relations(facts: Facts, extents: Extents, tiles: set[str]) -> dict[str, str]:
-    """Expressions for parameters that follow from others. `tiles` are lengths of axes: they follow from nothing."""
+def relations(facts: Facts, extents: Extents, tiles: set[str], given: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
+    """Expressions for parameters that follow from others, and from sizes that no parameter holds.
+
+    `tiles` are lengths of axes: they follow from nothing. `given` is what the launching function computes.
+    """
     found: dict[str, str] = {}
-    for name, expression in (*_radices(facts, tiles), *_loops(facts, extents), *_ladders(facts, extents)):
+    sources = (_radices(facts, tiles), _loops(facts, extents), _ladders(facts, extents), _ratios(facts, dict(given)))
+    for name, expression in (pair for source in sources for pair in source):
         if name not in tiles:
             found.setdefault(name, expression)
     return found
+
+
+def solved(given: Iterable[tuple[str, str]], tiles: set[str], driven: set[str]) -> Iterator[tuple[str, str]]:
+    """What the launching function computes, with quotients that are tiles solved for another name of theirs.
+
+    Of `G = HQ // H`, where `G` is the length of a tile, follows how many `HQ` there are: tiles are chosen first. If the
+    tiles say how many `HQ` there are (they are `driven`), it says how many `H` there are.
+    """
+    for name, text in given:
+        whole, part = _quotient(text)
+        if name not in tiles or whole is None or part is None:
+            yield name, text
+        elif whole in driven:
+            yield part, f"{whole} // {name}"
+        else:
+            yield whole, f"{name} * {part}"
 
 
 def _name(poly: Poly) -> str | None:
@@ -75,6 +97,32 @@ def _ladders(facts: Facts, extents: Extents) -> Iterator[tuple[str, str]]:
                 ratio, rest = other.stride.divide(d.stride)
                 if rest == ZERO and (name := _name(ratio)) is not None and name not in counts[d.coordinate]:
                     yield name, counts[d.coordinate]
+
+
+def _ratios(facts: Facts, given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Query heads per key head, tiles per split: `p // (HV // H)` needs a whole ratio, and not none.
+
+    The launching function may have divided: `G = HQ // H`, and `p // G` here.
+    """
+    for poly in integers(facts):
+        for symbol in symbols_in(poly):
+            if symbol.template not in ("({} // {})", "({} % {})"):
+                continue
+            for divisor in symbol.operands[1].symbols:
+                if divisor.template == "({} // {})" and divisor.launch:
+                    whole, part = (_name(operand) for operand in divisor.operands)
+                else:
+                    whole, part = _quotient(given.get(divisor.name, ""))
+                if whole is not None and part is not None:
+                    yield whole, f"ratio_{whole} * {part}"
+
+
+def _quotient(text: str) -> tuple[str | None, str | None]:
+    """The names that an expression divides."""
+    match ast.parse(text or "0", mode="eval").body:
+        case ast.BinOp(left=ast.Name(id=whole), op=ast.FloorDiv(), right=ast.Name(id=part)):
+            return whole, part
+    return None, None
 
 
 def _steps(coordinate: Poly) -> Iterator[tuple[Symbol, Poly]]:

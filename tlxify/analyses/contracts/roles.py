@@ -25,6 +25,23 @@ def roles(facts: Facts, extents: Extents) -> tuple[Sized | None, Sized | None, S
     return sized(dot.a.axes[0]), sized(dot.b.axes[1]), sized(dot.a.axes[1])
 
 
+def covered(facts: Facts, extents: Extents) -> dict[str, str]:
+    """Sizes that one tile covers, with the tile: no access to them ever moves (`BK` no less than a head's `K`)."""
+    found: dict[str, str] = {}
+    moving: set[str] = set()
+    for _, access in facts.accesses:
+        for d in access.dimensions:
+            size = d.extent.text() if d.extent is not None else extents.of.get(d.axis if d.axis is not None else -1, "")
+            if d.axis is None or not size.isidentifier():
+                continue
+            length = facts.axis(d.axis).length
+            steps = {other.stride for other in access.dimensions if other is not d}
+            if d.coordinate != Poly() or d.stride * length in steps or not length.text().isidentifier():
+                moving.add(size)
+            found.setdefault(size, length.text())
+    return {size: tile for size, tile in found.items() if size not in moving and size != tile}
+
+
 def walked(facts: Facts, extents: Extents, loop: LoopFact | None) -> Sized | None:
     """(extent, tile) of the axis along which the tiles of a loop move with every trip."""
     if loop is None or loop.step is None:

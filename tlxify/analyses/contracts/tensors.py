@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from ...contract import FLOAT16_DTYPES, TensorSpec
+from ...contract import BYTE_DTYPES, FLOAT16_DTYPES, TensorSpec
 from ...diagnostics import Decline
 from ...facts import Access, Dimension, Facts
 from ...poly import ONE, Poly
 from ...source import Span
-from ..grids import outermost
+from ..grids import quotients
 from ..scalars import Scalars, one_more
 from ..texts import words
 from .extents import Extents
 from .indices import batch_index
+from .operands import depths, dtypes_of
 from .views import View, merged
 
 
@@ -25,6 +26,9 @@ class Tensors:
         self.free = dict(extents.free)
         self.scalars = Scalars(facts, extents.of)
         self.views: dict[str, list[View]] = {}
+        self.depths = depths(facts)
+        #: Which axes of each tensor dots contract.
+        self.deep: dict[str, set[int]] = {}
         self.reads: set[str] = set()
         self.writes: set[str] = set()
         #: Strides that a launch chooses.
@@ -57,6 +61,7 @@ class Tensors:
         groups = self._groups()
         for pointer, views in self.views.items():
             view = merged(views, self.chosen, written=pointer in self.writes)
+            dtypes, deep = self._elements(pointer, view)
             found[pointer] = TensorSpec(
                 pointer,
                 view.shape,
@@ -64,15 +69,30 @@ class Tensors:
                 pointer in self.reads,
                 pointer in self.writes,
                 groups.get(pointer, pointer),
-                FLOAT16_DTYPES,
+                dtypes,
+                deep=deep,
             )
         return list(found.values()), list(self.free | self.scalars.free)
 
+    def _elements(self, pointer: str, view: View) -> tuple[tuple[str, ...], int | None]:
+        """The dtypes of a tensor, and the axis that must be contiguous where they have 8 bits."""
+        places = self.deep.get(pointer, set())
+        deep = next(iter(places)) if len(places) == 1 and view in self.views[pointer] else None
+        dtypes = dtypes_of(self.facts, pointer)
+        if deep is None:
+            dtypes = tuple(dtype for dtype in dtypes if dtype not in BYTE_DTYPES) or FLOAT16_DTYPES
+        return dtypes, deep if any(dtype in BYTE_DTYPES for dtype in dtypes) else None
+
     def _strides(self) -> frozenset[str]:
-        """Names that occur in strides alone: a launch may choose them."""
+        """Names that are strides, and nothing but strides: a launch may choose them.
+
+        What is a factor of another stride as well, `H` beside `H * D`, counts what lies side by side.
+        """
         views = [view for views in self.views.values() for view in views]
-        whole = {s for v in views for s in v.strides if s.isidentifier()}
-        return frozenset(whole - words(e for v in views for e in v.shape) - self.tiles)
+        strides = {s for v in views for s in v.strides}
+        whole = {s for s in strides if s.isidentifier()}
+        factors = {name for s in strides if len(names := words([s]) - self.tiles) > 1 for name in names}
+        return frozenset(whole - words(e for v in views for e in v.shape) - factors - self.tiles)
 
     def _groups(self) -> dict[str, str]:
         """Pointers whose tensors have one dtype: both operands of a dot."""
@@ -105,9 +125,12 @@ class Tensors:
                 moving = "stride" if extent is not None else "extent"
                 text = d.stride.text() if extent is not None else d.coordinate.text()
                 raise self._unknown(span, access.pointer, f"it has no known {moving} along `{text}`")
-            shape.append(extent)
+            shape.append(extent if d.divisor is None else _quotients(extent, d.divisor))
             strides.append(d.stride.text())
         self._add(access, View(tuple(shape), tuple(strides)))
+        for position, d in enumerate(dimensions):
+            if d.axis in self.depths:
+                self.deep.setdefault(access.pointer, set()).add(position)
 
     def _add(self, access: Access, view: View) -> None:
         self.views.setdefault(access.pointer, []).append(view)
@@ -125,9 +148,10 @@ class Tensors:
             if index.free is not None:
                 self.free[index.free] = None
             return index.extent
-        if (size := outermost(dimension.coordinate)) is not None:
-            self.free[size] = None
-            return size
+        if (counted := quotients(self.facts, self.extents.of, dimension.coordinate)) is not None:
+            if counted[1] is not None:
+                self.free[counted[1]] = None
+            return counted[0]
         last = self.scalars.upper(dimension.coordinate)
         return one_more(last) if last is not None else None
 
@@ -141,3 +165,8 @@ class Tensors:
             return None
         last = self.scalars.upper(dimension.coordinate + length - Poly.of(1))
         return one_more(last) if last is not None else None
+
+
+def _quotients(extent: str, divisor: Poly) -> str:
+    """How many different quotients positions below an extent have."""
+    return f"cdiv({extent}, {divisor.text()})"

@@ -36,7 +36,9 @@ def dot(run: Interpreter, call: Call) -> Value:
             raise Decline("TLX104", call.span, what=f"a dot with the argument `{keyword}`")
     given = {**dict(zip(_PARAMETERS, call.positional, strict=False)), **call.keywords}
     options = tuple((name, ast.unparse(value)) for name, value in given.items() if name not in _PARAMETERS[:3])
-    run.events.dots.append(DotEvent(run.place(call.node), a, b, a_node, b_node, accumulator, options))
+    known = {"": held, **run.scope} if held is not None else run.scope
+    elements = tuple((name, value.element) for name, value in known.items() if value.element is not None)
+    run.events.dots.append(DotEvent(run.place(call.node), a, b, a_node, b_node, accumulator, options, elements))
     return Value(axes=axes, origin=Origin("dot"), loads=a.loads | b.loads | {DOT})
 
 

@@ -60,8 +60,8 @@ def where(run: Interpreter, call: Call) -> Value:
         zero = outside.scalar and outside.poly == ZERO
         if zero and not bound.waived and len(terms) == 1 and inside.poly is not None:
             (term,) = terms
-            if (term.dim, term.stride, term.modulus) == (bound.dim, ONE, None):
-                wrapped = replace(term, offset=inside.poly, modulus=inside.poly - bound.index)
+            if term.plain and (term.dim, term.stride) == (bound.dim, ONE):
+                wrapped = replace(term, offset=inside.poly, modulus=inside.poly - bound.index, folded=True)
                 return replace(inside, poly=ZERO, terms=(wrapped,), loads=inside.loads | condition.loads)
     return _pointwise(run, call, "tl.where", [run.events.used(value, call.span) for value in found.values()])
 

@@ -12,7 +12,7 @@ from ...poly import ONE, ZERO, Poly
 from ...source import Span
 from ..axes import Axes
 from ..values import COMPUTED, Origin, Term, Value, literal
-from .registry import Call, handles
+from .registry import LANGUAGE, Call, handles
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 @handles("arange")
 def arange(run: Interpreter, call: Call) -> Value:
-    """A new axis, and the position along it. Raises Decline TLX104, TLX403."""
+    """A new axis, and the position along it; of length one it is no axis. Raises Decline TLX104, TLX403."""
     start, stop = call.get(0, "start"), call.get(1, "end")
     if start is None or stop is None:
         raise Decline("TLX104", call.span, what="`tl.arange` without a start and an end")
     first, last = run.expression(start), run.expression(stop)
     if first.poly is None or last.poly is None:
         raise Decline("TLX403", Span.of(stop), name=ast.unparse(stop))
+    if last.poly - first.poly == ONE:
+        return Value(axes=(None,), poly=first.poly)
     # Rows are divided by rewriting what creates them; a range that starts elsewhere is left whole.
     creator = Creator("arange", call.span, run.statement) if first.poly == ZERO else None
     axis = created(run, last.poly - first.poly, creator)
@@ -39,7 +41,17 @@ def filled(run: Interpreter, call: Call) -> Value:
     value = call.get(1, "value") if call.name == "full" else None
     zero = value is None or run.expression(value).literal in (0, 0.0)
     axes = _shape(run, call.get(0, "shape"), call.span)
-    return Value(axes=axes, origin=Origin("fill") if zero else COMPUTED)
+    element = _dtype(run, call.get(1 if call.name == "zeros" else 2, "dtype"))
+    return Value(axes=axes, origin=Origin("fill") if zero else COMPUTED, element=element)
+
+
+def _dtype(run: Interpreter, node: ast.expr | None) -> str | None:
+    """The dtype that is written there, if it is one of Triton's."""
+    try:
+        reference = run.expression(node).reference if node is not None else None
+    except Decline:
+        return None  # how a dtype is found out is not in the way of anything else
+    return reference.removeprefix(LANGUAGE) if reference is not None and reference.startswith(LANGUAGE) else None
 
 
 @handles("zeros_like")

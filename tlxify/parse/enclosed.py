@@ -1,0 +1,67 @@
+"""Kernels inside functions: a function that makes them is read as if its body stood at the end of the file.
+
+What the function binds once to something of Triton's, a literal or a jit function means the same in every run of it;
+what it is given or computes does not, and neither does a name that the file and the function both bind.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .names import JIT, canonical, collect_names
+
+#: Why an argument of the function has no meaning.
+ARGUMENT = "the function around the kernel is given it"
+
+#: Functions that enclose one another, the outermost first.
+Chain = tuple[ast.FunctionDef, ...]
+
+
+def makers(tree: ast.Module) -> list[Chain]:
+    """The functions whose own statements define jit functions, each behind those around it; none inside of classes."""
+    names = collect_names(tree)
+
+    def jitted(function: ast.FunctionDef) -> bool:
+        targets = (item.func if isinstance(item, ast.Call) else item for item in function.decorator_list)
+        return any(canonical(names, target) == JIT for target in targets)
+
+    def found(body: list[ast.stmt], around: Chain) -> Iterator[Chain]:
+        functions = [statement for statement in _statements(body) if isinstance(statement, ast.FunctionDef)]
+        if around and any(map(jitted, functions)):
+            yield around
+        for function in functions:
+            if not jitted(function):
+                yield from found(function.body, (*around, function))
+
+    return list(found(tree.body, ()))
+
+
+def opened(tree: ast.Module, chain: Chain) -> ast.Module:
+    """The file with the bodies of some functions behind it, in place of the outermost of them."""
+    if not chain:
+        return tree
+    inner = {id(function) for function in chain}
+    bodies = [tree.body, *(function.body for function in chain)]
+    body = [statement for one in bodies for statement in one if id(statement) not in inner]
+    return ast.Module(body=body, type_ignores=[])
+
+
+def arguments(function: ast.FunctionDef) -> Iterator[str]:
+    """The names of a function's parameters."""
+    for node in ast.walk(function.args):
+        if isinstance(node, ast.arg):
+            yield node.arg
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements with those in the arms of conditions, `try` and `with`."""
+    for statement in body:
+        yield statement
+        match statement:
+            case ast.If() | ast.Try() | ast.With():
+                for child in ast.iter_child_nodes(statement):
+                    if isinstance(child, ast.stmt):
+                        yield from _statements([child])
+                    elif isinstance(child, ast.ExceptHandler):
+                        yield from _statements(child.body)
