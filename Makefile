@@ -36,7 +36,7 @@ help:
 	@echo "coverage    what becomes of every public dot kernel: docs/coverage.md (an hour on two cores)"
 	@echo "corpus-simulated  our own kernels on every schedule, also those that are not expected to pay (an hour)"
 	@echo "mutate      break every TLX kernel in every small way; each break must be found (FBTRITON=DIR: the tutorials too)"
-	@echo "compat      the tests under each supported Triton: $(TRITONS)"
+	@echo "compat      the tests, and all conversions of the corpus compiled, under each supported Triton: $(TRITONS)"
 	@echo "witnesses   compile our TLX with Meta's compilers: fbtriton $(FBTRITON_VERSION), triton-utlx $(UTLX)"
 	@echo "tutorials   Meta's Hopper tutorials by each compiler: machine code and compile times, and the bundle to time"
 	@echo "bench       time conversions against their sources (needs a Hopper GPU and torch)"
@@ -123,6 +123,7 @@ compat: $(TRITONS:%=compat-%)
 
 compat-%: .venv-triton-%/.ready
 	.venv-triton-$*/bin/python -m pytest -o cache_dir=.venv-triton-$*/pytest_cache $(PYTEST)
+	.venv-triton-$*/bin/python corpus/compile.py
 
 witnesses: $(READY) .venv-fork/.ready .venv-utlx/.ready
 	$(BIN)/python corpus/witness.py --against fork=.venv-fork/bin/python utlx=.venv-utlx/bin/python

@@ -178,12 +178,12 @@ def numbered(launches: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--against", nargs="+", required=True, metavar="NAME=PYTHON")
-    parser.add_argument("--only", default="", help="launches whose name contains this")
+    parser.add_argument("--only", default="", help="launches whose name this regular expression finds, such as 'ws-1$'")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     plain_kernels = [path for path in sorted((ROOT / "corpus").glob("*/*.py")) if path.parent.name != "golden"]
     launches = numbered([*hand_written_launches(), *(item for path in plain_kernels for item in corpus_launches(path))])
-    launches = [launch for launch in launches if options.only in launch["case"]]
+    launches = [launch for launch in launches if re.search(options.only, launch["case"])]
     texts = [*HAND_WRITTEN.glob("*.py"), *(ROOT / "corpus").glob("*/golden/*_tlx.py")]
     refused: dict[str, dict[str, str]] = {}
     wrong: list[str] = []

@@ -17,6 +17,16 @@ for names even where it is never executed. Tier says which of Meta's tutorials n
 Blackwell, 3 for AMD, 4 none. Kernels for Hopper were run; those for Blackwell, for clusters and for AMD are compiled
 only.
 
+## Which Triton
+
+tlx runs on Triton 3.6 up to the newest release; `tlx/lowering/versions.py` knows the differences. `make compat` runs
+all tests under 3.6, 3.7, 3.8 and 3.9, each in an environment of its own, and then compiles all that the verifier
+compiles of every conversion in the corpus (`corpus/compile.py`). The tests compile every hand-written kernel, Meta's
+tutorials where `FBTRITON` names their wheel, and simulate the conversions. Where a release lacks what a name needs,
+they check that it says so. Machine code is run under 3.6 alone, which is the Triton of the GPUs at hand; the short way
+to a repeated launch (`tlx/launch/express.py`) is taken under 3.6 alone as well, newer releases launch as Triton does.
+`make witnesses` compiles the same texts with Meta's own compilers, fbtriton 3.7.4 and triton-utlx 3.8.0.post16.
+
 """
 
 

@@ -32,7 +32,11 @@ ALLOWED = {
     "tlxify.schedules": (NOUNS - {"tlxify.model"}) | {"tlxify.targets"},
     "tlxify.rewrites": NOUNS,
     "tlxify.verify": NOUNS | {"tlx"},
-    "tlxify.render": NOUNS | {"tlxify.doctor", "tlxify.migrate.record", "tlxify.migrate.report"},
+    # It runs in other people's environments, where there may be no tlxify.
+    "tlxify.capture.inside": frozenset(),
+    "tlxify.render": NOUNS
+    | {"tlxify.doctor", "tlxify.migrate.record", "tlxify.migrate.report"}
+    | {"tlxify.bench.figures", "tlxify.bench.report", "tlxify.capture.launches", "tlxify.capture.profile"},
     "tlx.lowering": frozenset({"tlx"}),
     "tlx.sim": frozenset({"tlx"}),
     "tlx": frozenset({"tlx"}),

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from . import files
 from .catalogue import CATALOGUE
+from .commands.measuring import bench, capture, profile
 from .commands.verify import verify
 from .config import ConfigError
 from .console import (
@@ -311,7 +312,8 @@ def explain(code: str | None) -> None:
         click.echo(text, nl=False)
 
 
-main.add_command(verify)
+for command in (verify, capture, profile, bench):
+    main.add_command(command)
 
 
 @main.command()

@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import suppress
 from .diagnostics import Decline, Diagnostic
 from .outcome import FileConversion, KernelOutcome
 from .source import SourceFile
 from .verdict import Rung, Verdict
+
+if TYPE_CHECKING:
+    from .capture.launches import Capture
 
 #: Given a title, a context whose value is called with what is being done.
 Watch = Callable[[str], AbstractContextManager[Callable[..., None]]]
@@ -36,6 +39,8 @@ class Job:
     upto: Rung = Rung.NONE
     #: A file for the picture of a simulated launch; each kernel but the first adds its name to it.
     timeline: Path | None = None
+    #: Launches of a program to verify on, instead of those of the contracts.
+    captured: Capture | None = None
     #: The launch that a finding named, instead of all others.
     replay: str | None = None
     #: Options of the command that decide what is verified: findings repeat them.
@@ -143,6 +148,13 @@ def verified(job: Job, conversion: FileConversion, watch: Watch) -> None:
             subject = replace(kernel.conversion, command=_command(job, conversion, kernel))
             more: dict[str, Any] = {} if job.replay is None else {"replay": job.replay}
             with watch(f"verifying {kernel.name}") as tell:
+                if job.captured is not None:
+                    from .capture.verified import verify_captured
+
+                    launches = job.captured.of(kernel.name)
+                    verdict = verify_captured(kernel.conversion, launches, upto=job.upto, progress=tell)
+                    job.verdicts[conversion.source.path, kernel.name] = verdict
+                    continue
                 picture = job.picture(kernel.name)
                 verdict = verify_conversion(subject, upto=job.upto, progress=tell, timeline=picture, **more)
             job.verdicts[conversion.source.path, kernel.name] = verdict

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import tlxify
 from tlxify.cli import main
 from tlxify.contract import Contract
 from tlxify.conversion import Conversion
@@ -95,6 +96,9 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Fakes:
         ("tlxify.verify", {"verify": answers.verify}),
     ):
         module = types.ModuleType(name)
+        if name == "tlxify.verify":
+            # Its other modules are what they are.
+            module.__path__ = [str(Path(tlxify.__file__).parent / "verify")]
         for attribute, value in attributes.items():
             setattr(module, attribute, value)
         monkeypatch.setitem(sys.modules, name, module)

@@ -25,6 +25,7 @@ from ..outcome import FileConversion
 from ..render.findings import finding
 from ..render.ladder import ladder
 from ..verdict import Rung
+from .measuring import captured_option, record
 
 
 def picture_name(context: click.Context, option: click.Parameter, value: Path | None) -> Path | None:
@@ -46,6 +47,7 @@ def picture_name(context: click.Context, option: click.Parameter, value: Path | 
     callback=picture_name,
     help="Draw a simulated launch into this .html or .svg file.",
 )
+@captured_option
 @schedule_option
 @gate_option
 @contract_option
@@ -57,6 +59,7 @@ def verify(
     upto: str,
     replay: str | None,
     timeline: Path | None,
+    captured: Path | None,
     schedule: str,
     ungated: bool,
     show_contract: bool,
@@ -80,8 +83,11 @@ def verify(
     if replay is not None and (len(kernels) != 1 or (len(paths) != 1 and not pairwise)):
         raise click.UsageError("--replay repeats a launch of one kernel: name it with --kernel")
     options = [*(["--schedule", schedule] if schedule != "auto" else []), *(["--no-profit-gate"] if ungated else [])]
+    if captured is not None and (replay is not None or timeline is not None):
+        raise click.UsageError("--captured takes all launches of a record: it excludes --replay and --timeline")
     # A launch that is repeated says nothing of other rungs.
     job = Job(upto=rung if replay is None else Rung.SIMULATED, timeline=timeline, replay=replay, options=tuple(options))
+    job.captured = record(captured)
     for path in paths[:1] if pairwise else paths:
         if pairwise:
             conversion = paired(paths[0], paths[1], kernels[0], other)

@@ -1,0 +1,219 @@
+"""The child's side on the CPU: torch computes, a counter tells the time, and what is wrong is never timed."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from tests.verify.samples import CONTRACT
+from tlxify.bench.roofline import Ceilings
+from tlxify.bench.work import Work
+from tlxify.contract import LaunchConfig
+from tlxify.verify.cases import Case
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+CASE = Case("x", 0, (("M", 32), ("N", 16), ("K", 24), ("ACTIVATION", "")))
+SMALL = replace(
+    CONTRACT,
+    configs=tuple(
+        LaunchConfig((("BLOCK_M", 16), ("BLOCK_N", 16), ("BLOCK_K", 16)), num_warps=warps) for warps in (4, 8)
+    ),
+)
+
+
+class Device:
+    """Time passes only when a kernel says so."""
+
+    now = 0.0
+
+    def mark(self):
+        return self.now
+
+    def between(self, start, end):
+        return end - start
+
+    def hold(self, milliseconds):
+        pass
+
+    def host(self):
+        return self.now
+
+
+class Product:
+    """A kernel that multiplies, taking its time by the number of warps; `spoil` changes the result."""
+
+    def __init__(self, device, cost, spoil=lambda c: c, fails=()):
+        self.device, self.cost, self.spoil, self.fails = device, cost, spoil, fails
+        self.inputs = set()
+
+    def __getitem__(self, grid):
+        assert grid == (2,)
+
+        def launch(a_ptr, b_ptr, c_ptr, *_, num_warps, **__):
+            if num_warps in self.fails:
+                raise RuntimeError("out of resource")
+            self.device.now += self.cost[num_warps]
+            self.inputs.add(a_ptr.data_ptr())
+            c_ptr.copy_(self.spoil(a_ptr.float() @ b_ptr.float()))
+
+        return launch
+
+
+@pytest.fixture
+def session(monkeypatch):
+    from tlxify.bench import session as module
+
+    monkeypatch.setattr(module, "sets_for", lambda sizes: 3)
+    monkeypatch.setattr(module, "arguments_of", functools.partial(module.arguments_of, device="cpu"))
+    monkeypatch.setattr(module, "_counted", iter([{"fast": 0}, {"fast": 9}]).__next__)
+    monkeypatch.setattr(module, "_alive", lambda: True)
+
+    def make(source, bound, device, **options):
+        loaded = SimpleNamespace(source=source, bound=bound, conversion=SimpleNamespace(contract=SMALL))
+        settings = {"rounds": 5, "pinned": False, "reference": None, **options}
+        return module._Session(loaded, device, Ceilings(800.0, 4000.0), settings)
+
+    return make
+
+
+def row(session, source=None, bound=None, **options):
+    device = Device()
+    source = source or Product(device, {4: 2.0, 8: 3.0})
+    bound = bound or Product(device, {4: 4.0, 8: 1.0})
+    source.device = bound.device = device
+    return session(source, bound, device, **options).row("x", CASE, Work(8e9, 1e3, "fp16")), source
+
+
+def test_each_contender_gets_the_config_that_is_fastest_for_it(session):
+    found, source = row(session)
+    assert found.failure == ""
+    assert (found.ms["source"].median, found.ms["converted"].median) == (2.0, 1.0)
+    assert found.speedup["source"].median == 2.0
+    assert "num_warps=4" in found.configs["source"]
+    assert "num_warps=8" in found.configs["converted"]
+    assert (found.path, found.error) == ("specialized", 0.0)
+    assert found.floor == pytest.approx(0.01)
+    assert len(source.inputs) == 3, "inputs rotate"
+
+
+def test_a_pinned_config_is_the_only_one(session):
+    found, _ = row(session, pinned=True)
+    assert (found.ms["source"].median, found.ms["converted"].median) == (2.0, 4.0)
+
+
+def test_a_wrong_result_is_not_timed(session):
+    found, _ = row(session, bound=Product(None, {4: 1.0, 8: 1.0}, spoil=lambda c: c * 1.1))
+    assert "c_ptr differs from the source by 0.1" in found.failure
+    assert not found.ms
+
+
+def test_a_row_that_is_never_written_is_seen(session):
+    class Lazy(Product):
+        def __getitem__(self, grid):
+            def launch(a_ptr, b_ptr, c_ptr, *_, **__):
+                self.device.now += 1.0
+
+            return launch
+
+    found, _ = row(session, bound=Lazy(None, {}))
+    assert "differs" in found.failure, "the output still holds poison"
+
+
+def test_configs_that_fail_are_passed_over_unless_all_do(session):
+    found, _ = row(session, bound=Product(None, {4: 4.0, 8: 1.0}, fails=(8,)))
+    assert found.ms["converted"].median == 4.0
+    found, _ = row(session, source=Product(None, {}, fails=(4, 8)))
+    assert "source runs with no config: RuntimeError: out of resource" in found.failure
+
+
+def test_a_reference_is_called_with_what_it_names(session, tmp_path, monkeypatch):
+    (tmp_path / "ours_for_reference.py").write_text(
+        "def product(a_ptr, b_ptr, M):\n    assert M == 32\n    return a_ptr\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    found, _ = row(session, reference="ours_for_reference:product")
+    assert found.failure == "", "and its time is not judged"
+    assert set(found.ms) == {"source", "converted", "reference"}
+
+
+def test_arguments_lie_where_the_case_says():
+    from tlxify.bench.sizes import sizes_of
+    from tlxify.bench.tensors import arguments_of, difference
+
+    case = replace(CASE, layouts=(("a_ptr", "columns"), ("b_ptr", "odd")))
+    arguments = arguments_of(sizes_of(SMALL, case), 0, "cpu")
+    a, b = arguments.tensors["a_ptr"], arguments.tensors["b_ptr"]
+    assert (tuple(a.shape), a.stride()) == ((32, 24), (1, 32))
+    assert (a.data_ptr() % 16, b.data_ptr() % 16) == (0, 2)
+    assert difference(b, b.clone()) == 0.0
+    broken = b.clone()
+    broken[0, 0] = float("nan")
+    assert difference(broken, b) == float("inf")
+
+
+def test_a_parameter_called_num_warps_is_no_option():
+    from tlxify.bench.session import _call
+
+    named = {"x": 1, "num_warps": 8, "BLOCK": 64}
+    assert _call(("x", "num_warps", "BLOCK"), named, {"num_warps": 4, "num_stages": 3}) == (
+        (1, 8, 64),
+        {"num_stages": 3},
+    )
+    assert _call(("x", "given_by_default", "BLOCK"), {"x": 1, "BLOCK": 64}, {}) == ((1,), {"BLOCK": 64})
+
+
+def test_saved_contents_come_back(tmp_path):
+    from tlxify.bench.sizes import sizes_of
+    from tlxify.bench.tensors import arguments_of
+    from tlxify.capture.inside.saved import Savings
+
+    kept = torch.randn(24, 32).half().T
+    files = Savings(tmp_path, "1-2").save(3, {"a_ptr": kept, "M": 32})
+    assert files == {"a_ptr": "1-2-3-a_ptr.bin"}
+    sizes = sizes_of(SMALL, CASE)
+    contents = {"a_ptr": str(tmp_path / files["a_ptr"])}
+    assert torch.equal(arguments_of(sizes, 0, "cpu", contents).tensors["a_ptr"], kept)
+    with pytest.raises(ValueError, match="bytes"):
+        arguments_of(sizes, 0, "cpu", {"b_ptr": contents["a_ptr"]})
+
+
+def test_rows_are_written_one_by_one_with_facts_about_the_machine(monkeypatch, tmp_path):
+    import json
+
+    from tlxify.bench import session as module
+    from tlxify.verdict import Rung
+    from tlxify.verify.child import Job
+
+    device = Device()
+    kernels = {
+        "source": Product(device, {4: 2.0, 8: 3.0}),
+        "bound": Product(device, {4: 1.0, 8: 1.5}),
+    }
+    loaded = SimpleNamespace(**kernels, conversion=SimpleNamespace(contract=SMALL))
+    monkeypatch.setattr(module, "load", lambda conversion: loaded)
+    monkeypatch.setattr(module, "CudaClock", lambda torch: device)
+    monkeypatch.setattr(module, "ceilings", lambda torch, clock: Ceilings(700.0, 4100.0))
+    monkeypatch.setattr(module, "sets_for", lambda sizes: 2)
+    monkeypatch.setattr(module, "arguments_of", functools.partial(module.arguments_of, device="cpu"))
+    monkeypatch.setattr(module, "_alive", lambda: True)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda: "H200")
+    broken = replace(CASE, values=CASE.values[:1])
+    works = [Work(8e9, 1e3, "fp16")] * 2
+    rows = tmp_path / "rows.jsonl"
+    options = {"cases": [("broken", broken), ("good", CASE)], "works": works, "rows": str(rows), "rounds": 3}
+    job = Job("x", None, Rung.RAN, {**options, "reference": None, "pinned": False, "contents": {}})
+    said = []
+    figures, findings = module.measure(job, said.append)
+    assert (figures["device"], figures["ceilings"]) == ("H200", {"tflops": 700.0, "gbps": 4100.0})
+    assert findings == []
+    lines = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert [line.get("began") for line in lines] == ["broken", None, "good", None]
+    assert "KeyError" in lines[1]["failure"]
+    assert lines[3]["failure"] == ""
+    assert lines[3]["ms"]["converted"]["median"] == 1.0
+    assert said == ["ceilings", "1/2 broken", "2/2 good"]

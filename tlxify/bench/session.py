@@ -1,0 +1,246 @@
+"""Measures a conversion on a GPU. Only called in a child process, under a timeout: it loads and runs foreign code.
+
+Source and conversion get the same arguments, each the config that is fastest for it, and results are compared before
+anything is timed. Rows are written one by one, so that a launch which ends the process costs no other row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..contract import Contract, LaunchConfig
+from ..verdict import Evidence
+from ..verify.cases import Case
+from ..verify.child import Job
+from ..verify.loading import Loaded, load
+from ..verify.oracle import as_constexpr
+from .clock import Contender, interleave, launches_for
+from .cuda import CudaClock, ceilings
+from .figures import quartiles, ratios
+from .report import Row
+from .roofline import Ceilings
+from .sizes import Sizes, sizes_of
+from .tensors import Arguments, arguments_of, difference, sets_for
+from .work import Work
+
+#: Milliseconds that a contender runs in one round, and the launches that its queue holds.
+TURN, QUEUE = 10.0, 200
+#: The largest norm of a difference over the norm of the source's result, by element type of the result.
+LIMITS = {"fp16": 5e-3, "bf16": 2e-2, "fp32": 5e-3, "fp64": 1e-6, "fp8e4nv": 0.1, "fp8e5": 0.2}
+
+
+class NotMeasured(Exception):
+    """A launch gives no figures; the text says why."""
+
+
+def measure(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], list[Evidence]]:
+    """Rows for the cases in `job.options`, as JSON lines in the file that they name; facts about the machine.
+
+    Options: `cases`, pairs of a title and a case; `works`, one per case; `rows`, a file; `rounds`; `reference`,
+    "module:callable" or None; `pinned`, whether a case's config is the only one to try; `contents`, files of what some
+    tensors hold.
+    """
+    import torch
+    import triton
+
+    if not torch.cuda.is_available():
+        return {"skipped": "torch sees no GPU"}, []
+    loaded, clock = load(job.conversion), CudaClock(torch)
+    progress("ceilings")
+    limits = ceilings(torch, clock)
+    session = _Session(loaded, clock, limits, job.options)
+    with Path(job.options["rows"]).open("a", encoding="utf-8") as rows:
+        for number, ((title, case), work) in enumerate(zip(job.options["cases"], job.options["works"], strict=True)):
+            progress(f"{number + 1}/{len(job.options['cases'])} {title}")
+            rows.write(json.dumps({"began": title}) + "\n")
+            rows.flush()
+            row = session.row(title, case, work)
+            rows.write(json.dumps(dataclasses.asdict(row)) + "\n")
+            rows.flush()
+    about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__}
+    return {**about, "ceilings": dataclasses.asdict(limits)}, []
+
+
+class _Session:
+    def __init__(self, loaded: Loaded, clock: CudaClock, limits: Ceilings, options: Mapping[str, Any]) -> None:
+        self.loaded, self.clock, self.limits = loaded, clock, limits
+        self.contract: Contract = loaded.conversion.contract
+        self.rounds: int = options["rounds"]
+        self.pinned: bool = options["pinned"]
+        self.contents: Mapping[str, str] = options.get("contents") or {}
+        self.reference = _callable(options["reference"]) if options.get("reference") else None
+
+    def row(self, title: str, case: Case, work: Work) -> Row:
+        """One launch, measured; what stands in the way is in the row."""
+        base = Row(self.contract.kernel, title, flops=work.flops, bytes=work.bytes)
+        base = dataclasses.replace(base, floor=self.limits.floor(work) / 1000.0)
+        try:
+            return self._measured(base, case)
+        except NotMeasured as refusal:
+            return dataclasses.replace(base, failure=str(refusal))
+        except Exception as error:
+            text = str(error).splitlines()
+            return dataclasses.replace(base, failure=f"{type(error).__name__}: {text[0] if text else 'no message'}")
+
+    def _measured(self, row: Row, case: Case) -> Row:
+        sizes = sizes_of(self.contract, case)
+        if 0 in sizes.grid:
+            raise NotMeasured("the grid is empty")
+        arguments = [arguments_of(sizes, seed, contents=self.contents) for seed in range(sets_for(sizes))]
+        initial = arguments[0].save()
+        source, source_config = self._best("source", self.loaded.source, case, arguments)
+        converted, converted_config = self._best("conversion", self.loaded.bound, case, arguments)
+        before = _counted()
+        error = self._agreement(source, converted, arguments[0], initial)
+        path, reason = _path(before, _counted())
+        contenders: dict[str, Contender] = {"source": source, "converted": converted}
+        if self.reference is not None:
+            contenders["reference"] = _by_name(self.reference, sizes, arguments)
+        launches, host = launches_for(source, self.clock, target=TURN, most=QUEUE, inputs=len(arguments))
+        times = interleave(
+            contenders, self.clock, rounds=self.rounds, launches=launches, inputs=len(arguments), hold=launches * host
+        )
+        return dataclasses.replace(
+            row,
+            ms={name: quartiles(values) for name, values in times.items()},
+            speedup={name: ratios(values, times["converted"]) for name, values in times.items() if name != "converted"},
+            configs={"source": source_config, "converted": converted_config},
+            path=path,
+            reason=reason,
+            error=error,
+        )
+
+    def _best(self, who: str, kernel: Any, case: Case, arguments: list[Arguments]) -> tuple[Contender, str]:
+        """The kernel with the config that is fastest for it; each of the contract's is tried unless one is pinned."""
+        indices = [case.config] if self.pinned else range(len(self.contract.configs))
+        found: list[tuple[float, Contender, str]] = []
+        failures = []
+        for index in indices:
+            chosen = dataclasses.replace(case, config=index)
+            config = chosen.launch_config(self.contract)
+            launch = _launch(kernel, sizes_of(self.contract, chosen), config, self.contract, arguments)
+            try:
+                launch(0)
+                launch(0)
+                times = interleave({"": launch}, self.clock, rounds=3, launches=3, inputs=len(arguments))
+                found.append((min(times[""]), launch, _shown(config)))
+            except Exception as error:
+                if not _alive():
+                    raise NotMeasured(f"the {who} broke the device: {error}") from error
+                failures.append(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+        if not found:
+            raise NotMeasured(f"the {who} runs with no config: {failures[0] if failures else 'there is none'}")
+        _, launch, shown = min(found, key=lambda each: each[0])
+        return launch, shown
+
+    def _agreement(
+        self, source: Contender, converted: Contender, arguments: Arguments, initial: dict[str, Any]
+    ) -> float:
+        """The largest relative difference of an output. Raises NotMeasured if it is no rounding any more."""
+        arguments.restore(initial)
+        source(0)
+        expected = arguments.outputs()
+        arguments.restore(initial)
+        converted(0)
+        worst = 0.0
+        for name, (tensor, dtype) in arguments.outputs().items():
+            error = difference(tensor, expected[name][0])
+            worst = max(worst, error)
+            if not error <= LIMITS.get(dtype, 0.0):
+                raise NotMeasured(f"{name} differs from the source by {error:.2g} of its norm")
+        arguments.restore(initial)
+        return worst
+
+
+def _launch(
+    kernel: Any, sizes: Sizes, config: LaunchConfig, contract: Contract, arguments: list[Arguments]
+) -> Contender:
+    scalars = {name: as_constexpr(value) for name, value in sizes.scalars.items()}
+    constants = {name: value for name, value in config.values if name in contract.parameters}
+    options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+    bound = kernel[sizes.grid]
+    calls = [_call(contract.parameters, {**each.tensors, **scalars, **constants}, options) for each in arguments]
+
+    def launch(number: int) -> object:
+        args, kwargs = calls[number]
+        return bound(*args, **kwargs)
+
+    return launch
+
+
+def _call(
+    parameters: Sequence[str], named: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments by position, as far as they go, and the rest by name.
+
+    A kernel may have parameters called num_warps and num_stages. By name they would be taken for the launch's options.
+    """
+    args: list[Any] = []
+    rest = dict(named)
+    for name in parameters:
+        if name not in rest:
+            break
+        args.append(rest.pop(name))
+    return tuple(args), {**rest, **{name: value for name, value in options.items() if name not in parameters}}
+
+
+def _by_name(reference: Callable[..., Any], sizes: Sizes, arguments: list[Arguments]) -> Contender:
+    """The reference with those arguments of the kernel that it names."""
+    parameters = inspect.signature(reference).parameters
+    every = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    named = [
+        {name: value for name, value in {**sizes.known, **each.tensors}.items() if every or name in parameters}
+        for each in arguments
+    ]
+    return lambda number: reference(**named[number])
+
+
+def _callable(text: str) -> Callable[..., Any]:
+    module, _, name = text.partition(":")
+    sys.path.insert(0, os.getcwd())
+    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def _shown(config: LaunchConfig) -> str:
+    values = [f"{name}={value}" for name, value in config.values]
+    return ", ".join([*values, f"num_warps={config.num_warps}", f"num_stages={config.num_stages}"])
+
+
+def _alive() -> bool:
+    import torch
+
+    try:
+        torch.cuda.synchronize()
+    except Exception:
+        return False
+    return True
+
+
+def _counted() -> dict[str, int]:
+    """Launches so far: "fast", and each reason for the original."""
+    import tlx
+
+    total = {"fast": 0}
+    for stats in tlx.stats().values():
+        total["fast"] += stats.fast
+        for code, count in stats.fallbacks.items():
+            total[code] = total.get(code, 0) + count
+    return total
+
+
+def _path(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[str, str]:
+    """What the launcher chose, and why the original."""
+    grown = [code for code, count in after.items() if count > before.get(code, 0)]
+    if grown == ["fast"]:
+        return "specialized", ""
+    reasons = ", ".join(code for code in grown if code != "fast")
+    return ("specialized in part" if "fast" in grown else "original"), reasons
