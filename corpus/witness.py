@@ -62,11 +62,14 @@ KNOWN = (
         {},
         "they give copies of the default task no registers, and then accept none for other tasks",
     ),
-    Known(
-        ("utlx",),
-        "gemm_persistent",
-        {"CONSUMER_WARPS": 8},
-        "its accumulator keeps the layout of the kernel's 4 warps in a task of 8",
+    *(
+        Known(
+            ("utlx",),
+            kernel,
+            {"CONSUMER_WARPS": 8},
+            "its accumulator keeps the layout of the kernel's 4 warps in a task of 8",
+        )
+        for kernel in ("gemm_persistent", "_decode_kernel_ws", "_descriptor_kernel_ws")
     ),
 )
 
