@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,13 +51,18 @@ def analyze(source: SourceFile, kernel: str | None = None) -> tuple[Analysis, ..
 
 
 def _analyzed(kernel: Kernel) -> Analysis:
-    kernel = written_out(kernel)
-    try:
-        facts = analyze_kernel(kernel)
-    except Decline as refusal:
-        refusal.diagnostic = refusal.diagnostic.located(kernel.module.source)
-        raise
-    return Analysis(kernel, facts, _contract(kernel, facts))
+    refusal: Decline | None = None
+    for form in itertools.chain([kernel], other_forms(kernel)):
+        written = written_out(form)
+        try:
+            facts = analyze_kernel(written)
+        except Decline as decline:
+            decline.diagnostic = decline.diagnostic.located(written.module.source)
+            refusal = refusal or decline
+        else:
+            return Analysis(written, facts, _contract(written, facts))
+    assert refusal is not None
+    raise refusal
 
 
 def _contract(kernel: Kernel, facts: Facts) -> Contract | None:

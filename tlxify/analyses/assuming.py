@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ..facts import Facts
 from ..model import Kernel
+from ..parse.launches import call_sites
 from . import analyze
 
 #: How often fixing some parameters may reveal others.
@@ -20,7 +21,8 @@ _DEPTH = 6
 def readings(kernel: Kernel) -> Iterator[Facts]:
     """The facts without an assumption, then with every undecided flag off, then on. Raises Decline as `analyze` does.
 
-    Only parameters that are asked for as truth values can be assumed; `Facts.assumed` says which were.
+    Flags are parameters that are asked for as truth values. Others that choose (`STAGE & 1`) are then assumed to be,
+    one at a time and without any flag, what the launches in the file make them. `Facts.assumed` says what was assumed.
     """
     plain = analyze(kernel)
     yield plain
@@ -32,8 +34,20 @@ def readings(kernel: Kernel) -> Iterator[Facts]:
                 break
             facts = analyze(kernel, {**dict(facts.assumed), **dict.fromkeys(open_ones, value)})
         if facts is plain:
-            return
+            break
         yield facts
+    off = {name: False for name in plain.undecided if is_flag(kernel, name)}
+    for name, value in _stages(kernel, plain):
+        yield analyze(kernel, {**off, name: value})
+
+
+def _stages(kernel: Kernel, plain: Facts) -> Iterator[tuple[str, int]]:
+    """Undecided parameters that are no flags, with the literals that the launches here give them."""
+    chosen = {name: values for site in call_sites(kernel) for name, values in site.choices}
+    for name in plain.undecided:
+        param = kernel.param(name)
+        if param is not None and param.constexpr and not is_flag(kernel, name):
+            yield from ((name, value) for value in chosen.get(name, ()))
 
 
 def is_flag(kernel: Kernel, name: str) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from ..contract import FLOAT16_DTYPES, TensorSpec
 from ..facts import Facts, Load, LoopFact, StatementFact
 from ..poly import ONE, Poly, Symbol
+from .alternatives import alternatives
 from .texts import polynomial
 
 _PROGRAM = re.compile(r"tl\.(program_id|num_programs)\((\d)\)")
@@ -34,12 +35,16 @@ class Scalars:
         lengths: dict[str, None] = {}
         values: dict[str, None] = {}
         for load in self._loads(pointer):
-            if load.offset is None or load.symbol is None or (last := self.upper(load.offset)) is None:
+            if load.offset is None or load.symbol is None:
                 return None
+            reached = [self.upper(offset) for offset in alternatives(load.offset)]
             found = self._values(load.symbol)
             if found is None:
                 return self._offsets(pointer)
-            lengths[one_more(last)] = None
+            for last in reached:
+                if last is None:
+                    return None
+                lengths[one_more(last)] = None
             values |= dict.fromkeys(found)
         length = next(iter(lengths)) if len(lengths) == 1 else f"max({', '.join(lengths)})"
         if not values and any(self._asked(load) for load in self._loads(pointer)):
@@ -112,10 +117,6 @@ class Scalars:
             known = [text for operand in symbol.operands if (text := self.upper(operand)) is not None]
             # One that a parameter holds says most: the others are where tiles end.
             return next((text for text in known if text.isidentifier()), known[0] if known else None)
-        if symbol.options:
-            either = [self.upper(option) for option in symbol.options]
-            known = [text for text in dict.fromkeys(either) if text is not None]
-            return None if None in either else known[0] if len(known) == 1 else f"max({', '.join(known)})"
         load = next((load for load in self.facts.loads if load.symbol == symbol), None)
         return f"{self._count(load)} - 1" if load is not None and load.pointer is not None else None
 

@@ -246,10 +246,16 @@ def _calls(
 
 def _claims(facts: Facts, feeds: Feeding) -> tuple[str, ...]:
     """What the launch must confirm: what arms of the source that mask less rely on, and the values assumed here."""
-    flags: dict[object, str] = {True: "{}", False: "not {}"}
-    assumed = [flags[value].format(name) for name, value in facts.assumed]
+    assumed = [_assumed(name, value) for name, value in facts.assumed]
     found = [text for feed in feeds.feeds.values() for text in claims(facts, feed.access) or ()]
     return tuple(dict.fromkeys([*assumed, *found]))
+
+
+def _assumed(name: str, value: object) -> str:
+    """That a parameter has the value that the facts hold for."""
+    if isinstance(value, bool):
+        return name if value else f"not {name}"
+    return f"{name} == {value!r}"
 
 
 def _held_beside(facts: Facts, feeds: Feeding) -> bool:

@@ -10,6 +10,8 @@ from ...model import Kernel, Param
 from ...parse.launches import CallSite
 from .integers import integers, symbols_in
 
+#: How a dot may take its operands; they differ for 32-bit ones alone.
+PRECISIONS = ("tf32", "ieee")
 #: For numbers of unknown meaning: mostly how many tiles are grouped for the L2.
 DEFAULT_INT = 4
 
@@ -36,11 +38,15 @@ def constexpr(
                 flag |= _tests(test, name)
             case ast.keyword(arg="allow_tf32", value=ast.Name(id=used)) if used == name:
                 flag = True
+            case ast.keyword(arg="input_precision", value=ast.Name(id=used)) if used == name:
+                return ConstexprSpec(name, "option", PRECISIONS)
     if any(isinstance(value, str) for value in options):
         return ConstexprSpec(name, "option", ("", *(v for v in options if v != "")))
     if flag or param.default in ("True", "False"):
         return ConstexprSpec(name, "flag", (False, True))
     literal = next((v for site in sites for k, v in site.literals if k == name), None)
+    if literal is None and (chosen := next((v for site in sites for k, v in site.choices if k == name), None)):
+        return ConstexprSpec(name, "int", chosen)
     if options and literal is None:
         return ConstexprSpec(name, "int", tuple(v for v in options if isinstance(v, int)) or (DEFAULT_INT,))
     return ConstexprSpec(name, "int", (literal if literal is not None else DEFAULT_INT,))
