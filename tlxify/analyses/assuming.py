@@ -36,9 +36,9 @@ def readings(kernel: Kernel) -> Iterator[Facts]:
         if facts is plain:
             break
         yield facts
-    off = {name: False for name in plain.undecided if is_flag(kernel, name)}
-    for name, value in _stages(kernel, plain):
-        yield analyze(kernel, {**off, name: value})
+    off: dict[str, object] = {name: False for name in plain.undecided if is_flag(kernel, name)}
+    for name, chosen in _stages(kernel, plain):
+        yield analyze(kernel, {**off, name: chosen})
 
 
 def _stages(kernel: Kernel, plain: Facts) -> Iterator[tuple[str, int]]:

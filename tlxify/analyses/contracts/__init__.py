@@ -87,7 +87,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
             if pair and (pair != depth or not counted) and pair[0] not in told
         ),
         multiples=tuple(pair for pair in dict.fromkeys(extents.multiples) if pair[0] not in tiles),
-        aligned=tuple(sorted(sizes & words(_read_strides(facts)))),
+        aligned=_aligned(facts, sizes, tiles),
         computed=tuple(computed.items()),
         tuned=tuned(kernel),
         absent=tuple(p.name for p in kernel.params if p.name in absent),
@@ -99,6 +99,15 @@ def _lengths(kernel: Kernel) -> set[str]:
     calls = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Call)]
     ends = [c.args[1] for c in calls if ast.unparse(c.func).endswith("arange") and len(c.args) == 2]
     return {end.id for end in ends if isinstance(end, ast.Name)}
+
+
+def _aligned(facts: Facts, sizes: set[str], tiles: set[str]) -> tuple[str, ...]:
+    """Sizes to keep at whole 16 bytes, so that every stride of what is read is: of a product, one factor is enough."""
+    found: set[str] = set()
+    for names in sorted((words([stride]) for stride in _read_strides(facts)), key=len):
+        if not names & (found | tiles):
+            found |= names & sizes
+    return tuple(sorted(found))
 
 
 def _read_strides(facts: Facts) -> Iterator[str]:
