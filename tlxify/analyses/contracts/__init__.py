@@ -29,7 +29,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     tensors = Tensors(facts, extents, tiles)
     specs, free = tensors.specs()
     sites, sizes = call_sites(kernel), words(e for t in specs if t.dtypes == FLOAT16_DTYPES for e in t.shape)
-    strides = set(tensors.chosen)
+    strides = tensors.chosen | tensors.tied.keys()
     sizes |= words(s for t in specs for s in t.strides) - strides
     rows, columns, depth = roles(facts, extents)
     pointers = {spec.name for spec in specs}
@@ -58,7 +58,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     driven = {pair[0] for pair in (rows, columns, depth) if pair is not None}
     given = tuple(solved((pair for site in sites for pair in site.computed), tiles, driven))
     fixed = driven | strides | absent
-    computed = {n: e for n, e in whole.items() if n in sizes - tiles}
+    computed = {**{n: e for n, e in whole.items() if n in sizes - tiles}, **tensors.tied}
     for name, expression in relations(facts, extents, tiles, given).items():
         if name not in fixed:
             computed.setdefault(name, expression)

@@ -12,7 +12,7 @@ from ..scalars import Scalars, one_more
 from ..texts import words
 from .extents import Extents
 from .indices import batch_index
-from .views import View, merged
+from .views import View, merged, tied
 
 
 class Tensors:
@@ -29,6 +29,8 @@ class Tensors:
         self.writes: set[str] = set()
         #: Strides that a launch chooses.
         self.chosen: frozenset[str] = frozenset()
+        #: Strides that must be what another view of the same memory has.
+        self.tied: dict[str, str] = {}
 
     def specs(self) -> tuple[list[TensorSpec], list[str]]:
         """The tensors and the free sizes. Raises Decline TLX606 if one access is not understood."""
@@ -54,6 +56,10 @@ class Tensors:
             else:
                 found[spec.name] = spec
         self.chosen = self._strides()
+        for views in self.views.values():
+            self.tied |= tied(views, self.chosen)
+        self.chosen -= self.tied.keys()
+        self.views = {pointer: [view.with_strides(self.tied) for view in v] for pointer, v in self.views.items()}
         groups = self._groups()
         for pointer, views in self.views.items():
             view = merged(views, self.chosen, written=pointer in self.writes)
