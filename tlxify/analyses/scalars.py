@@ -49,10 +49,10 @@ class Scalars:
         length = next(iter(lengths)) if len(lengths) == 1 else f"max({', '.join(lengths)})"
         if not values and any(self._asked(load) for load in self._loads(pointer)):
             values = dict.fromkeys(("0", "1"))
-        # What an operand is multiplied by must not widen it: the dot would have two types to multiply.
-        multiplied = any(
-            load.id in dot.a.loads | dot.b.loads for dot in self.facts.dots for load in self._loads(pointer)
-        )
+        # What an operand is multiplied by must not widen it, or the dot would have two types to multiply; unless it is
+        # cast at the dot.
+        sides = (side for dot in self.facts.dots for side in (dot.a, dot.b) if ".to(" not in side.text)
+        multiplied = {load for side in sides for load in side.loads} & {load.id for load in self._loads(pointer)}
         dtypes = ("i32",) if values else FLOAT16_DTYPES if multiplied else ("fp32",)
         return TensorSpec(pointer, (length,), ("1",), True, False, pointer, dtypes, tuple(values))
 
