@@ -49,8 +49,8 @@ CHANGED = (
 )
 #: defaults that a break makes explicit
 ASSUMED = {"arrive_count": "1", "num_arrivals": "1"}
-#: what makes arrays of slots
-ALLOCATING = ("local_alloc", "alloc_barriers", "alloc_warp_barrier")
+#: what makes arrays of slots, and the parameter that says how many
+ALLOCATING = {"local_alloc": "num", "alloc_barriers": "num_barriers", "alloc_warp_barrier": "num_barriers"}
 #: stands where a break would be, to see whether that place is ever reached
 TRAP = "_this_is_never_reached"
 
@@ -96,13 +96,7 @@ def mutants(source: str, modules: Collection[str] = ("tlx",)) -> Iterator[Mutant
 
 
 def _edits(tree: ast.Module, text: _Text, modules: Collection[str]) -> Iterator[_Edit]:
-    arrays = {
-        target.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and _primitive(node.value, modules) in ALLOCATING
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    arrays, single = _arrays(tree, modules)
     statements = {id(node.value): node for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         name = _primitive(node, modules)
@@ -112,11 +106,28 @@ def _edits(tree: ast.Module, text: _Text, modules: Collection[str]) -> Iterator[
             yield from _changed(name, node, text)
             if name == "local_view":
                 array, index = _argument(node, name, "buf"), _argument(node, name, "idx")
-                if array is not None and index is not None:
+                if array is not None and index is not None and text.of(array) not in single:
                     yield _shifted(array, index, text)
         slots = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in arrays
         if slots and isinstance(node, ast.Subscript) and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
             yield _shifted(node.value, node.slice, text)
+
+
+def _arrays(tree: ast.Module, modules: Collection[str]) -> tuple[set[str], set[str]]:
+    """Names of arrays with slots to choose from, and of those that are written with one slot: it has no neighbour."""
+    several, single = set(), set()
+    for node in ast.walk(tree):
+        name = _primitive(node.value, modules) if isinstance(node, ast.Assign) else None
+        if name not in ALLOCATING:
+            continue
+        assert isinstance(node, ast.Assign)
+        assert isinstance(node.value, ast.Call)
+        number = _argument(node.value, name, ALLOCATING[name])
+        if isinstance(number, ast.Call) and len(number.args) == 1:  # tl.constexpr(1)
+            (number,) = number.args
+        kind = single if isinstance(number, ast.Constant) and number.value == 1 else several
+        kind.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    return several, single - several
 
 
 def _deleted(name: str, call: ast.Call, statement: ast.Expr | None, text: _Text) -> Iterator[_Edit]:

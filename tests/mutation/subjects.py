@@ -19,7 +19,8 @@ import tlx
 from tests.golden import CASES, ROOT
 from tests.test_cases import CONVERTED, outcome
 from tests.test_cases_simulated import launches as launches_of
-from tests.test_corpus import KERNELS, converted
+from tests.test_corpus import CONVERTED as KERNELS
+from tests.test_corpus import converted
 from tests.tlx.sim import test_clusters_kernels, test_kernels
 from tests.tlx.sim.tutorials import (
     test_blackwell_attention,
@@ -94,16 +95,22 @@ def mutants_of(function: JITFunction) -> list[Mutant]:
 
 
 def _simulated(convert: Callable[[], object]) -> Recipe:
-    """Simulates a conversion against its source, late only: other schedules are made from what that records."""
+    """Simulates a conversion against its source, late only: other schedules are made from what that records.
+
+    Operands are also laid out the other way around, for what only such a launch reaches.
+    """
 
     def recipe() -> None:
         from dataclasses import replace
 
+        from tlxify.verify.inputs import edge_cases
         from tlxify.verify.simulate import simulate
 
         for kernel in convert():
             if kernel.conversion is not None:
-                cases = [replace(case, schedules=("late",)) for case in launches_of(kernel.contract)]
+                every = edge_cases(kernel.contract)
+                tried = launches_of(kernel.contract) + [case for case in every if "transposed" in case.name]
+                cases = [replace(case, schedules=("late",)) for case in tried]
                 tally = simulate(kernel.conversion, cases=cases)
                 assert tally.compared
                 assert not tally.findings, [evidence.text for evidence in tally.findings.values()]
@@ -198,12 +205,14 @@ def tutorials() -> list[Subject]:
     add("blackwell-grouped-gemm_test.py", blackwell.test_grouped_gemm, ctas=(1, 2))
     for file in test_blackwell_attention.KERNELS:
         add(file, test_blackwell_attention.test_attention, file=(file,))
+        add(file, test_blackwell_attention.test_everything_is_used_again, file=(file,))
         if file != "blackwell_fa_ws.py":
             add(file, test_blackwell_attention.test_causal, file=(file,))
         if file in ("blackwell_fa_ws_pipelined_persistent.py", "blackwell_fa_clc.py"):
             add(file, test_blackwell_attention.test_rescaled_only_where_needed, file=(file,))
     for file in test_layernorm.KERNELS:
-        add(file, test_layernorm.test_layernorm, file=(file,), ctas=(2, 4))
+        for ctas, rows in ((2, 7), (4, 7), (2, 19)):
+            add(file, test_layernorm.test_layernorm, file=(file,), ctas=(ctas,), rows=(rows,))
     return [Subject("tutorials", file, tuple(recipes)) for file, recipes in found.items()]
 
 

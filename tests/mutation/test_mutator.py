@@ -72,3 +72,10 @@ def test_what_is_not_tlx_stays(text):
 def test_an_assumed_count_is_made_explicit():
     (more,) = mutants("def f():\n    a = tlx.alloc_barriers(num_barriers=2)\n")
     assert "tlx.alloc_barriers(num_barriers=2, arrive_count=(1) + 1)" in more.source
+
+
+@pytest.mark.parametrize("number", ["1", "num_barriers=1", "tl.constexpr(1)"])
+def test_one_slot_has_no_neighbour(number):
+    text = f"def f():\n    a = tlx.alloc_barriers({number})\n    g(a[0])\n    v = tlx.local_view(a, 0)\n"
+    assert "shift slot" not in [m.what for m in mutants(text)]
+    assert "shift slot" in [m.what for m in mutants(text.replace("1", "2", 1))]

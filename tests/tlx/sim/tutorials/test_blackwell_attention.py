@@ -22,8 +22,11 @@ KERNELS = {
 }
 
 
-def simulate(file, schedule, causal=False, rescale=False, programs=None, warp=False, heads=2, context=64):
-    """Runs a kernel and compares; ``programs`` are fewer than tiles for those that loop over tiles by themselves."""
+def simulate(file, schedule, causal=False, rescale=False, programs=None, warp=False, heads=2, context=64, slots=3):
+    """Runs a kernel and compares; ``programs`` are fewer than tiles for those that loop over tiles by themselves.
+
+    ``slots`` are those of the ring of keys and values.
+    """
     name, flat = KERNELS[file]
     kernel = getattr(load(file), name)
     head, block, rows = 16, 16, 32
@@ -34,7 +37,7 @@ def simulate(file, schedule, causal=False, rescale=False, programs=None, warp=Fa
     args = (0.5, lse, 1, heads, *tiles, descriptor(out, [rows // 2, head]), context)
     constants = {
         "HEAD_DIM": head, "BLOCK_M": rows, "BLOCK_N": block, "STAGE": 3 if causal else 1, "FP8_OUTPUT": False,
-        "NUM_BUFFERS_Q": 1, "NUM_BUFFERS_KV": 3, "NUM_BUFFERS_QK": 1, "NUM_MMA_GROUPS": 2, "NUM_MMA_SLICES": 2,
+        "NUM_BUFFERS_Q": 1, "NUM_BUFFERS_KV": slots, "NUM_BUFFERS_QK": 1, "NUM_MMA_GROUPS": 2, "NUM_MMA_SLICES": 2,
         "GROUP_SIZE_N": 1, "RESCALE_OPT": rescale, "USE_WHERE": rescale, "USE_WARP_BARRIER": warp, "NUM_SMS": 2,
         "NUM_CLC_STAGES": 1,
     }  # fmt: skip
@@ -66,3 +69,10 @@ def test_causal(file, schedule):
 @pytest.mark.parametrize("file", ["blackwell_fa_ws_pipelined_persistent.py", "blackwell_fa_clc.py"])
 def test_rescaled_only_where_needed(file, schedule):
     simulate(file, schedule, rescale=True, warp=True)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("file", KERNELS)
+def test_everything_is_used_again(file, schedule):
+    """All tiles by one program where the kernel does not ask for more of them; six trips through two slots."""
+    simulate(file, schedule, programs=1 if file == "blackwell_fa_ws_persistent.py" else None, context=96, slots=2)

@@ -51,6 +51,7 @@ VARIANTS = {
     "split K": {"split": 2},
     "warp barriers": {"warp": True},
     "column-major": {"rows": (False, False)},
+    "column-major, two groups": {"rows": (False, False), "groups": 2},
     "two CTAs": {"ctas": 2},
     "two CTAs, two groups": {"ctas": 2, "groups": 2},
 }
