@@ -71,7 +71,10 @@ class Scalars:
         rows = next((extent for extent in held if extent.isidentifier()), rows_of(pointer))
         if rows == rows_of(pointer):
             self.free[rows] = None
-        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, ("i32",), ("0", rows), rising=True)
+        # What is also read one place before is where a group ends: then the first is no nought that begins it.
+        before = any(c < 0 for load in self._loads(pointer) if load.offset for m, c in load.offset.terms if not m)
+        least = "1" if before else "0"
+        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, ("i32",), (least, rows), rising=True)
 
     def upper(self, poly: Poly) -> str | None:
         """An expression that `poly` never exceeds, as long as everything in it counts from zero."""
@@ -210,9 +213,10 @@ class Scalars:
 
 
 def offsets_of(facts: Facts, limit: Poly) -> str | None:
-    """The pointer from which the end of some rows is read, if it is read as it is."""
-    load = next((load for load in facts.loads if load.symbol is not None and limit == Poly.of(load.symbol)), None)
-    return load.pointer if load is not None else None
+    """The pointer from which the end of some rows is read, or from which alone all is that the end is made of."""
+    symbols = _all(limit)
+    read = {load.pointer for load in facts.loads if load.symbol in symbols}
+    return next(iter(read)) if len(read) == 1 and not any(symbol.options for symbol in symbols) else None
 
 
 def rows_of(pointer: str) -> str:
