@@ -203,6 +203,8 @@ def measure(device: str, synchronize: Callable[[], None]) -> dict[str, Any]:
 
 
 def main() -> None:
+    # The conversion wherever it may run: what is measured here is what the table of `stable` rests on.
+    tlx.policy("always")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--host", action="store_true", help="measure without a GPU")
     parser.add_argument("--json", type=Path, help="also write the result there")

@@ -58,12 +58,6 @@ class Known:
 KNOWN = (
     Known(
         ("fork", "utlx"),
-        "_batched_matmul_kernel_ws",
-        {},
-        "the source's batch index is 64 bits wide; our TMA loads narrow a coordinate, theirs want it narrow",
-    ),
-    Known(
-        ("fork", "utlx"),
         "gemm_default_consumers",
         {},
         "they give copies of the default task no registers, and then accept none for other tasks",
@@ -184,10 +178,12 @@ def numbered(launches: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--against", nargs="+", required=True, metavar="NAME=PYTHON")
+    parser.add_argument("--only", default="", help="launches whose name contains this")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     plain_kernels = [path for path in sorted((ROOT / "corpus").glob("*/*.py")) if path.parent.name != "golden"]
     launches = numbered([*hand_written_launches(), *(item for path in plain_kernels for item in corpus_launches(path))])
+    launches = [launch for launch in launches if options.only in launch["case"]]
     texts = [*HAND_WRITTEN.glob("*.py"), *(ROOT / "corpus").glob("*/golden/*_tlx.py")]
     refused: dict[str, dict[str, str]] = {}
     wrong: list[str] = []

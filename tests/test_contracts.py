@@ -13,9 +13,11 @@ GOLDEN = ROOT / "tests" / "contracts"
 
 @pytest.mark.parametrize("path", KERNELS, ids=name)
 def test_golden(path, request):
-    golden = GOLDEN / f"{name(path).replace('/', '-')}.txt"
+    golden = GOLDEN / f"{name(path).replace('/', '-')}.toml"
     text = "\n".join(
-        contract_text(kernel.contract) for kernel in converted(path).kernels if kernel.contract is not None
+        contract_text(kernel.contract, path.relative_to(ROOT).as_posix())
+        for kernel in converted(path).kernels
+        if kernel.contract is not None
     )
     if request.config.getoption("--update-golden"):
         golden.parent.mkdir(exist_ok=True)

@@ -25,7 +25,13 @@ class Table(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, attribute, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        try:
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+        except ImportError as error:
+            # Where another package has overwritten files of ours, that is what is wrong, whatever Python missed first.
+            if damaged := importlib.import_module("tlx.neighbours").intrusions():
+                raise click.ClickException("; ".join(map(str, damaged))) from error
+            raise
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -59,11 +59,12 @@ class AdoptedJITFunction(TLXJITFunction):
         """As in a TLX kernel, if it is one."""
         return self.is_tlx
 
-    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        """TLX's launch or Triton's own."""
-        if self.is_tlx:
-            return super().run(*args, grid=grid, warmup=warmup, **kwargs)
-        return JITFunction.run(self, *args, grid=grid, warmup=warmup, **kwargs)
+    def _pack_args(self, *args: Any) -> Any:
+        return super()._pack_args(*args) if self.is_tlx else JITFunction._pack_args(self, *args)
+
+    def _do_compile(self, *args: Any, **kwargs: Any) -> Any:
+        stock = JITFunction._do_compile
+        return super()._do_compile(*args, **kwargs) if self.is_tlx else stock(self, *args, **kwargs)
 
 
 def adopting(stock: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,16 +1,14 @@
-"""The command line. The only module that prints or exits; what it shows is drawn in `tlxify.render`.
+"""The command line. It alone prints or exits, by way of `tlxify.console`; what it shows is drawn in `tlxify.render`.
 
 Exit status of every command: 0 nothing to report, 1 findings, 2 the tool could not do its job.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,12 +19,29 @@ from rich.text import Text
 
 from . import files
 from .catalogue import CATALOGUE
+from .commands.verify import verify
+from .config import ConfigError
+from .console import (
+    RUNGS,
+    ToolError,
+    contract_option,
+    contracts,
+    finish,
+    gate_option,
+    heading,
+    json_option,
+    kernel_option,
+    path_argument,
+    paths_argument,
+    progress,
+    schedule_option,
+    show,
+    version,
+)
 from .diagnostics import Decline
 from .job import UNUSABLE, Job, Unreadable, converted, read, verified
 from .migrate.record import FileRecord
 from .outcome import FileConversion, KernelOutcome
-from .render.as_json import SCHEMA, file_data
-from .render.contract import contract_text
 from .render.diff import diff
 from .render.dump import dump as outline
 from .render.findings import finding
@@ -35,33 +50,6 @@ from .render.plan import plan_tables
 from .render.roles import role_map
 from .source import SourceFile
 from .verdict import Rung
-
-RUNGS = [rung.name.lower() for rung in Rung]
-#: Wide enough for every line when nobody watches: piped output is never cut.
-PIPED_WIDTH = 500
-
-
-def version() -> str:
-    """The installed version."""
-    try:
-        return importlib.metadata.version("tlxify")
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown (not installed)"
-
-
-def show(*parts: RenderableType, err: bool = False) -> None:
-    """Prints renderables to stdout or stderr."""
-    console = Console(stderr=err, highlight=False)
-    for part in parts:
-        if console.is_terminal or isinstance(part, str | Text):
-            console.print(part, soft_wrap=isinstance(part, str | Text))
-        else:
-            # Tables pad their cells; in a file or a pipe that is only noise.
-            wide = Console(width=PIPED_WIDTH, highlight=False, no_color=True)
-            with wide.capture() as captured:
-                wide.print(part)
-            for line in captured.get().splitlines():
-                click.echo(line.rstrip(), err=err)
 
 
 class Commands(click.Group):
@@ -77,7 +65,7 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
-        except (files.FileError, Unreadable) as error:
+        except (files.FileError, ConfigError, Unreadable) as error:
             raise ToolError(str(error)) from error
         except Exception as error:
             if ctx.params.get("debug"):
@@ -97,33 +85,11 @@ def excuse(error: Exception) -> str:
     )
 
 
-class ToolError(click.ClickException):
-    """The tool could not do its job."""
-
-    exit_code = 2
-
-
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version(), prog_name="tlxify")
 @click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
 def main(debug: bool) -> None:
     """Rewrites plain Triton kernels as warp-specialized TLX kernels and verifies that they agree."""
-
-
-@contextmanager
-def progress(text: str, quiet: bool) -> Iterator[Callable[..., None]]:
-    """A callback that shows what is being done on stderr, while somebody watches."""
-    console = Console(stderr=True, highlight=False)
-    if quiet or not console.is_terminal:
-        yield lambda *_: None
-        return
-    with console.status(text) as status:
-        yield lambda *words: status.update(f"{text}: {' '.join(map(str, words))}")
-
-
-def heading(text: str) -> Text:
-    """A line that starts a part of the report."""
-    return Text(f"\n── {text} ──", "bold")
 
 
 def describe(kernel: KernelOutcome, source: SourceFile) -> Iterator[RenderableType]:
@@ -134,43 +100,6 @@ def describe(kernel: KernelOutcome, source: SourceFile) -> Iterator[RenderableTy
     yield from (finding(item, source) for item in kernel.diagnostics)
     if kernel.plan is not None:
         yield from plan_tables(kernel.plan, kernel.contract)
-
-
-def contracts(kernels: Iterable[KernelOutcome]) -> Iterator[RenderableType]:
-    """The contracts of the kernels that have one."""
-    yield from (Text("\n" + contract_text(k.contract)) for k in kernels if k.contract is not None)
-
-
-def finish(job: Job, as_json: bool) -> None:
-    """Prints the JSON if asked for, and exits."""
-    if as_json:
-        by_file = [
-            file_data(
-                item, {name: verdict for (path, name), verdict in job.verdicts.items() if path == item.source.path}
-            )
-            for item in job.conversions
-        ]
-        click.echo(json.dumps({"schema": SCHEMA, "tool": f"tlxify {version()}", "files": by_file}, indent=2))
-    raise click.exceptions.Exit(job.status())
-
-
-paths_argument = click.argument(
-    "paths", nargs=-1, required=True, metavar="FILE...", type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
-path_argument = click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-kernel_option = click.option(
-    "--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel (repeatable)."
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON instead.")
-schedule_option = click.option(
-    "--schedule", type=click.Choice(["auto", "persistent", "cooperative"]), default="auto", show_default=True
-)
-contract_option = click.option(
-    "--show-contract", is_flag=True, help="Also show what each parameter was taken for, and what a valid launch is."
-)
-gate_option = click.option(
-    "--no-profit-gate", "ungated", is_flag=True, help="Convert also what is not expected to become faster."
-)
 
 
 @main.command()
@@ -240,10 +169,22 @@ def save(job: Job, conversion: FileConversion, path: Path, output: Path | None) 
     elif output:
         files.write_atomic(output, conversion.module_text.encode())
         show(Text(f"wrote {output}"), err=True)
+        save_proofs(job, conversion, files.proofs_beside(output))
     else:
         texts = conversion.source.text, conversion.patched_source_text, conversion.sidecar_text
         written = files.write_conversion(path, *texts)
         show(Text(f"wrote {written.source} and {written.sidecar}; backup {written.backup}"), err=True)
+        save_proofs(job, conversion, written.proofs)
+
+
+def save_proofs(job: Job, conversion: FileConversion, path: Path) -> None:
+    """Records which of the written kernels gave their sources' bits, for launches under TLXIFY_POLICY=bitwise."""
+    from .verify.proof import proofs
+
+    text = proofs({name: verdict for (file, name), verdict in job.verdicts.items() if file == conversion.source.path})
+    if text is not None:
+        files.write_atomic(path, text.encode())
+        show(Text(f"wrote {path}"), err=True)
 
 
 @main.command()
@@ -269,57 +210,8 @@ def analyze(
         if not as_json:
             for kernel in conversion.kernels:
                 show(*describe(kernel, conversion.source))
-                show(*contracts([kernel] if show_contract else []))
+                show(*contracts(path, [kernel] if show_contract else []))
             show(*(finding(item, conversion.source) for item in conversion.diagnostics))
-    finish(job, as_json)
-
-
-def picture_name(context: click.Context, option: click.Parameter, value: Path | None) -> Path | None:
-    """The file for a picture, if its name says which kind of picture."""
-    if value is not None and value.suffix.lower() not in (".html", ".svg"):
-        raise click.BadParameter(f"a picture is an .html or an .svg file, not {value.name!r}")
-    return value
-
-
-@main.command()
-@paths_argument
-@kernel_option
-@click.option("--upto", type=click.Choice(RUNGS[1:]), default="compiled", show_default=True, help="Prove up to here.")
-@click.option(
-    "--timeline",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=picture_name,
-    help="Draw a simulated launch into this .html or .svg file.",
-)
-@schedule_option
-@gate_option
-@contract_option
-@json_option
-def verify(
-    paths: tuple[Path, ...],
-    kernels: tuple[str, ...],
-    upto: str,
-    timeline: Path | None,
-    schedule: str,
-    ungated: bool,
-    show_contract: bool,
-    as_json: bool,
-) -> None:
-    """Converts FILE in memory and proves the conversion, rung by rung."""
-    if timeline is not None and Rung[upto.upper()] < Rung.SIMULATED:
-        raise click.UsageError("--timeline draws a simulated launch: use it with --upto simulated or higher")
-    job = Job(upto=Rung[upto.upper()], timeline=timeline)
-    for path in paths:
-        conversion = converted(path, kernels, schedule, profitable=not ungated)
-        job.conversions.append(conversion)
-        if not as_json:
-            show(*contracts(conversion.kernels if show_contract else []))
-        verified(job, conversion, partial(progress, quiet=as_json))
-        if not as_json:
-            kernels_left = (kernel for kernel in conversion.kernels if kernel.verdict_word != "converted")
-            refused = [*conversion.diagnostics, *(item for kernel in kernels_left for item in kernel.diagnostics)]
-            show(*(finding(item, conversion.source) for item in refused))
-            show(*(ladder(verdict) for (file, _), verdict in job.verdicts.items() if file == conversion.source.path))
     finish(job, as_json)
 
 
@@ -417,6 +309,9 @@ def explain(code: str | None) -> None:
         show(Markdown(text))
     else:
         click.echo(text, nl=False)
+
+
+main.add_command(verify)
 
 
 @main.command()

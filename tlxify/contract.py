@@ -14,6 +14,8 @@ from typing import Literal
 
 #: dtypes by Triton's short names, in the order in which verification tries them.
 FLOAT16_DTYPES = ("fp16", "bf16")
+#: Element types that memory of a launch may have.
+ELEMENT_TYPES = (*FLOAT16_DTYPES, "fp32", "fp64", "fp8e4nv", "fp8e5", "i8", "i16", "i32", "i64", "u8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class TensorSpec:
     values: tuple[str, ...] = ()
     #: Its elements never fall and run from the first of `values` to the last: where each of some groups begins.
     rising: bool = False
+    #: How it may lie in memory, by the names of `verify.cases.Layout`. Empty: in every way.
+    layouts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,10 @@ class Contract:
     tuned: tuple[str, ...] = ()
     #: Pointers that nothing is read or written through in these launches: None is passed for them.
     absent: tuple[str, ...] = ()
+    #: Least and largest value of sizes; None where only the least is known.
+    bounds: tuple[tuple[str, int, int | None], ...] = ()
+    #: Who says so: the analyses, the analyses corrected by the user, or the user alone.
+    origin: Literal["inferred", "corrected", "given"] = "inferred"
 
 
 def complete(contract: Contract, known: dict[str, object]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.metadata
 import importlib.util
 import platform
@@ -96,10 +98,40 @@ def check_tlx() -> Check:
         return Check(
             "tlx", "action", f"a foreign package is found first: {first}{owner}; originals run", "uninstall it"
         )
+    if changed := overwritten_files():
+        others = [name for name in importlib.metadata.packages_distributions().get("tlx", []) if name != "tlxify"]
+        who = ", ".join(sorted(set(others))) or "something"
+        return Check(
+            "tlx",
+            "action",
+            f"{who} has overwritten {len(changed)} of its files ({', '.join(changed[:3])}); originals run",
+            f"pip uninstall {who}, then pip install --force-reinstall --no-deps tlxify",
+        )
     hidden = [path for path in tlx_packages(sys.path) if path != ours]
     if hidden:
         return Check("tlx", "note", f"ours, hiding a foreign one: {hidden[0]}")
     return Check("tlx", "ok", f"ours, {ours.parent}")
+
+
+def overwritten_files() -> list[str]:
+    """Files of our `tlx` that are no longer what our distribution brought: pip lets packages overwrite each other's.
+
+    Empty in a checkout, whose files no distribution lists.
+    """
+    try:
+        files = importlib.metadata.files("tlxify") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    return [str(file) for file in files if file.parts[0] == "tlx" and file.hash and _differs(file)]
+
+
+def _differs(file: importlib.metadata.PackagePath) -> bool:
+    try:
+        content = file.read_binary()
+    except OSError:
+        return True
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    return file.hash is not None and file.hash.mode == "sha256" and file.hash.value != digest
 
 
 def tlx_packages(search_path: Sequence[str]) -> Iterator[Path]:

@@ -335,6 +335,8 @@ class Facts:
     problems: tuple[tuple[Span, Diagnostic], ...] = ()
     #: Constexpr parameters that name the target dtype of a cast.
     casts: tuple[str, ...] = ()
+    #: Names that may hold integers of 64 bits.
+    wide: frozenset[str] = frozenset()
     #: Accesses through block pointers.
     blocks: tuple[BlockAccess, ...] = ()
     #: Constexpr parameters that were taken to have these values: everything here holds for such launches alone.

@@ -44,6 +44,11 @@ class Written:
         """Where the original bytes are kept."""
         return self.source.with_name(f"{self.source.name}.orig")
 
+    @property
+    def proofs(self) -> Path:
+        """Where it is recorded that the specialized kernels give the source's bits."""
+        return proofs_beside(self.sidecar)
+
     def record(self) -> tuple[str, str] | None:
         """Hashes of the source before and after the last `--write`; None if the sidecar is not ours."""
         try:
@@ -51,6 +56,11 @@ class Written:
         except (OSError, UnicodeDecodeError):
             return None
         return (found[1], found[2]) if found else None
+
+
+def proofs_beside(module: Path) -> Path:
+    """Where proofs of bit-equality about a module's kernels lie: the launcher looks there (tlx/launch/proofs.py)."""
+    return module.with_name(f"{module.stem}.bitwise.json")
 
 
 def digest(data: bytes) -> str:
@@ -169,4 +179,5 @@ def revert(source: Path, *, force: bool = False) -> Written:
     write_atomic(source, original)
     files.sidecar.unlink()
     files.backup.unlink()
+    files.proofs.unlink(missing_ok=True)
     return files

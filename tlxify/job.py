@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from . import suppress
 from .diagnostics import Decline, Diagnostic
-from .outcome import FileConversion
+from .outcome import FileConversion, KernelOutcome
 from .source import SourceFile
 from .verdict import Rung, Verdict
 
@@ -35,6 +36,10 @@ class Job:
     upto: Rung = Rung.NONE
     #: A file for the picture of a simulated launch; each kernel but the first adds its name to it.
     timeline: Path | None = None
+    #: The launch that a finding named, instead of all others.
+    replay: str | None = None
+    #: Options of the command that decide what is verified: findings repeat them.
+    options: tuple[str, ...] = ()
 
     def picture(self, kernel: str) -> str | None:
         """The file for the picture of a kernel."""
@@ -89,6 +94,44 @@ def converted(path: Path, kernels: Sequence[str], schedule: str, *, profitable: 
         return FileConversion(source, diagnostics=(refusal.diagnostic,))
 
 
+def standing(path: Path, kernels: Sequence[str]) -> FileConversion | None:
+    """What the converted file at `path` holds; None if it is an ordinary file."""
+    from .standing import as_it_stands
+
+    source = read(path)
+    if isinstance(source, FileConversion):
+        return source
+    try:
+        return as_it_stands(source, tuple(kernels))
+    except Decline as refusal:
+        return FileConversion(source, diagnostics=(refusal.diagnostic,))
+
+
+def paired(old: Path, new: Path, kernel: str, other: str | None) -> FileConversion:
+    """Two versions of a kernel; a refusal is an outcome of the file that it speaks of."""
+    from .config import contracts_of
+    from .contracting import any_contract
+    from .pairing import find, pair
+
+    first, second = read(old), read(new)
+    for source in (first, second):
+        if isinstance(source, FileConversion):
+            return source
+    assert isinstance(first, SourceFile)
+    assert isinstance(second, SourceFile)
+    source = first
+    try:
+        before = find(first, kernel)
+        contract = any_contract(before, contracts_of(old))
+        source = second
+        after = find(second, other or kernel)
+        conversion = pair(before, contract, after, contracts_of(new))
+    except Decline as refusal:
+        return FileConversion(source, diagnostics=(refusal.diagnostic,))
+    outcome = KernelOutcome(after.name, after.span, "converted", contract=contract, conversion=conversion)
+    return FileConversion(second, (outcome,))
+
+
 def verified(job: Job, conversion: FileConversion, watch: Watch) -> None:
     """Verifies each converted kernel up to the job's rung and notes its verdict."""
     if job.upto is Rung.NONE:
@@ -97,7 +140,18 @@ def verified(job: Job, conversion: FileConversion, watch: Watch) -> None:
 
     for kernel in conversion.converted:
         if kernel.conversion is not None:
+            subject = replace(kernel.conversion, command=_command(job, conversion, kernel))
+            more: dict[str, Any] = {} if job.replay is None else {"replay": job.replay}
             with watch(f"verifying {kernel.name}") as tell:
                 picture = job.picture(kernel.name)
-                verdict = verify_conversion(kernel.conversion, upto=job.upto, progress=tell, timeline=picture)
+                verdict = verify_conversion(subject, upto=job.upto, progress=tell, timeline=picture, **more)
             job.verdicts[conversion.source.path, kernel.name] = verdict
+
+
+def _command(job: Job, conversion: FileConversion, kernel: KernelOutcome) -> tuple[str, ...]:
+    """The words that verify a kernel again."""
+    subject = kernel.conversion
+    if subject is None or subject.version is None:
+        return ("tlxify", "verify", conversion.source.path, "--kernel", kernel.name, *job.options)
+    renamed = ("--as", kernel.name) if kernel.name != subject.kernel else ()
+    return ("tlxify", "verify", subject.source_file, subject.file, "--kernel", subject.kernel, *renamed, *job.options)

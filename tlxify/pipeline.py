@@ -9,8 +9,9 @@ from pathlib import Path
 
 from .analyses import analyze as analyze_kernel
 from .analyses.assuming import readings
-from .analyses.contracts import infer_contract
+from .config import Contracts, contracts_of
 from .contract import Contract
+from .contracting import contract_of
 from .conversion import Conversion
 from .diagnostics import Decline, Diagnostic
 from .facts import Facts
@@ -47,10 +48,11 @@ class Analysis:
 def analyze(source: SourceFile, kernel: str | None = None) -> tuple[Analysis, ...]:
     """Facts about the kernels of a file, or about the one of that name. Raises Decline."""
     chosen = _chosen(parse_module(_written_by_user(source)), (kernel,) if kernel else None)
-    return tuple(_analyzed(found) for found in chosen)
+    said = contracts_of(Path(source.path))
+    return tuple(_analyzed(found, said) for found in chosen)
 
 
-def _analyzed(kernel: Kernel) -> Analysis:
+def _analyzed(kernel: Kernel, said: Contracts) -> Analysis:
     refusal: Decline | None = None
     for form in itertools.chain([kernel], other_forms(kernel)):
         written = written_out(form)
@@ -60,14 +62,14 @@ def _analyzed(kernel: Kernel) -> Analysis:
             decline.diagnostic = decline.diagnostic.located(written.module.source)
             refusal = refusal or decline
         else:
-            return Analysis(written, facts, _contract(written, facts))
+            return Analysis(written, facts, _contract(written, facts, said))
     assert refusal is not None
     raise refusal
 
 
-def _contract(kernel: Kernel, facts: Facts) -> Contract | None:
+def _contract(kernel: Kernel, facts: Facts, said: Contracts) -> Contract | None:
     try:
-        return infer_contract(kernel, facts)
+        return contract_of(kernel, facts, said)
     except Decline:
         return None
 
@@ -89,9 +91,10 @@ def convert(
     width = line_length(Path(source.path))
     results: list[tuple[KernelOutcome, blocks.Piece | None]] = []
     pieces: list[blocks.Piece] = []
+    said = contracts_of(Path(source.path))
     for kernel in _chosen(module, kernels):
         outcome, piece = _convert_one(
-            kernel, pieces, target, width, persistent=SCHEDULES[schedule], profitable=profitable
+            kernel, pieces, target, width, said, persistent=SCHEDULES[schedule], profitable=profitable
         )
         results.append((outcome, piece))
         pieces += [piece] if piece is not None else []
@@ -117,17 +120,19 @@ def _convert_one(
     beside: list[blocks.Piece],
     target: Target,
     width: int,
+    said: Contracts,
     *,
     persistent: bool,
     profitable: bool,
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
     """The kernel converted in the first form that can be; else why its first form cannot be."""
-    outcome, piece = _convert_form(kernel, beside, target, width, persistent=persistent, profitable=profitable)
-    for form in other_forms(kernel) if outcome.verdict_word == "declined" else ():
-        other, found = _convert_form(form, beside, target, width, persistent=persistent, profitable=profitable)
-        if found is not None:
-            return other, found
-    return outcome, piece
+    options = {"persistent": persistent, "profitable": profitable}
+    first = _convert_form(kernel, beside, target, width, said, **options)
+    for form in other_forms(kernel) if first[0].verdict_word == "declined" else ():
+        other = _convert_form(form, beside, target, width, said, **options)
+        if other[1] is not None:
+            return other
+    return first
 
 
 def _convert_form(
@@ -135,6 +140,7 @@ def _convert_form(
     beside: list[blocks.Piece],
     target: Target,
     width: int,
+    said: Contracts,
     *,
     persistent: bool,
     profitable: bool,
@@ -147,7 +153,7 @@ def _convert_form(
         for facts in readings(kernel):
             try:
                 plan = make_plan(kernel, facts, target, persistent=persistent, profitable=profitable)
-                contract = infer_contract(kernel, facts)
+                contract = contract_of(kernel, facts, said)
                 piece = blocks.piece(kernel, plan, sliced, source, fingerprint(kernel), width)
                 roles = role_lines(kernel, facts, plan)
                 span = kernel.original.span

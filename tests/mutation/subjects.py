@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
@@ -35,6 +36,8 @@ from .launches import Launch, recorded, source_of
 from .mutator import Mutant, mutants
 
 Recipe = Callable[[], object]
+#: Names of further launches: operands the other way around, rings used again, more tiles than programs, every option.
+FURTHER = re.compile(r"transposed|^many tiles|^twice|^sizes|^\w+ = (?!0$)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +100,8 @@ def mutants_of(function: JITFunction) -> list[Mutant]:
 def _simulated(convert: Callable[[], object]) -> Recipe:
     """Simulates a conversion against its source, late only: other schedules are made from what that records.
 
-    Operands are also laid out the other way around, for what only such a launch reaches.
+    What the cases' own test leaves out is run as well where some code is only reached, or some ring only used again, by
+    such a launch.
     """
 
     def recipe() -> None:
@@ -109,9 +113,11 @@ def _simulated(convert: Callable[[], object]) -> Recipe:
         for kernel in convert():
             if kernel.conversion is not None:
                 every = edge_cases(kernel.contract)
-                tried = launches_of(kernel.contract) + [case for case in every if "transposed" in case.name]
-                cases = [replace(case, schedules=("late",)) for case in tried]
-                tally = simulate(kernel.conversion, cases=cases)
+                more = [case for case in every if FURTHER.search(case.name) and case.path != "original"]
+                tried = dict.fromkeys(
+                    replace(case, schedules=("late",)) for case in [*launches_of(kernel.contract), *more]
+                )
+                tally = simulate(kernel.conversion, cases=tried)
                 assert tally.compared
                 assert not tally.findings, [evidence.text for evidence in tally.findings.values()]
 

@@ -67,18 +67,19 @@ def name_of(requirement: str) -> str:
     return re.split(r"[^\w.-]", requirement, maxsplit=1)[0].lower()
 
 
-@pytest.fixture(scope="module")
-def elsewhere(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `bin` folder of an environment with the wheel and what it depends on, linked instead of downloaded."""
-    home = tmp_path_factory.mktemp("elsewhere")
+def environment(home: Path, *wheels: Path, beside: tuple[str, ...] = ()) -> Path:
+    """The `bin` folder of a new environment with wheels, installed in this order.
+
+    What tlxify depends on, and `beside`, are linked from the running environment instead of downloaded.
+    """
     venv.create(home, with_pip=True, symlinks=True)
     (site,) = home.glob("lib/python*/site-packages")
-    (wheel,) = dist.glob("*.whl")
-    run(home / "bin" / "python", "-m", "pip", "install", "--no-deps", "--no-index", wheel, cwd=home)
+    for wheel in wheels:
+        run(home / "bin" / "python", "-m", "pip", "install", "--no-deps", "--no-index", wheel, cwd=home)
     (metadata,) = site.glob("tlxify-*.dist-info")
     needs = importlib.metadata.Distribution.at(metadata).requires or []
     seen = {"tlxify"}
-    for requirement in (name for name in needs if "extra ==" not in name):
+    for requirement in (*(name for name in needs if "extra ==" not in name), *beside):
         for distribution in dependencies(name_of(requirement), seen):
             for top in {
                 file.parts[0] for file in distribution.files or [] if file.parts[0] not in ("..", "__pycache__")
@@ -87,6 +88,13 @@ def elsewhere(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
                 if not (site / top).exists():
                     (site / top).symlink_to(target)
     return home / "bin"
+
+
+@pytest.fixture(scope="module")
+def elsewhere(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `bin` folder of an environment with the wheel and what it depends on."""
+    (wheel,) = dist.glob("*.whl")
+    return environment(tmp_path_factory.mktemp("elsewhere"), wheel)
 
 
 def test_the_wheel_holds_both_packages_types_and_licence(dist: Path) -> None:

@@ -12,6 +12,7 @@ import textwrap
 import types
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,6 +29,7 @@ from tests.tlx.fork import NoGpu
 from tlx import configs, neighbours
 from tlx.install import FORK_PACKAGE, installed
 from tlx.lowering import versions
+from tlx.lowering.counting import _CountingCTAs
 
 pytestmark = pytest.mark.triton
 
@@ -206,6 +208,7 @@ def rank(out):
 
 def test_a_launch_with_clusters_on_an_old_triton(monkeypatch):
     monkeypatch.setattr(versions, "CLUSTERS", False)
+    monkeypatch.setattr(driver, "_active", NoGpu(90))
     with pytest.raises(tlx.TLXError, match=r"rank: ctas_per_cga .* needs Triton 3.9 or newer; this is"):
         rank[(8,)](MockTensor(tl.int32), ctas_per_cga=(2, 1, 1))
 
@@ -220,13 +223,27 @@ def test_a_launch_with_clusters_counts_ctas(monkeypatch):
     assert "%ctaid.x" in kernel.asm["ptx"]
 
 
-def test_the_grid_is_cut_into_clusters():
-    from tlx.lowering.jit import _counting_clusters
+@pytest.mark.skipif(not versions.CLUSTERS, reason=versions.too_old("a cluster"))
+def test_only_launches_that_name_ctas_are_counted_in_ctas(monkeypatch):
+    monkeypatch.setattr(driver, "_active", NoGpu(90))
+    monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")
+    kernel, grids = tlx.jit(rank.fn), []
+    for options in ({"ctas_per_cga": (2, 1, 1)}, {"ctas_per_cga": (1, 1, 1)}, {"num_ctas": 2}, {}):
+        compiled = kernel.warmup(MockTensor(tl.int32), grid=(1,), **options)
+        compiled._run, compiled.module = lambda *args: grids.append(args[:3]), "loaded"
+        assert kernel[(8, 3)](MockTensor(tl.int32), **options) is compiled
+        compiled.module = None
+    assert grids == [(4, 3, 1), (8, 3, 1), (8, 3, 1), (8, 3, 1)]
 
-    assert _counting_clusters((8, 3), 2)({}) == (4, 3)
-    assert _counting_clusters(lambda meta: (meta["N"],), 4)({"N": 12}) == (3,)
+
+def test_the_grid_is_cut_into_clusters():
+    kernel, grids = object.__new__(_CountingCTAs), []
+    kernel.metadata, kernel._run = SimpleNamespace(num_ctas=2), lambda *args: grids.append(args)
+    kernel.module = None
+    kernel.run(8, 3, 1, "stream")
+    assert grids == [(4, 3, 1, "stream")]
     with pytest.raises(tlx.TLXError, match="a grid of 9 CTAs along its first axis cannot be cut into clusters of 2"):
-        _counting_clusters((9,), 2)({})
+        kernel.run(9, 1, 1)
 
 
 # ---- neighbours ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ pytest.importorskip("triton")
 import triton
 import triton.language as tl
 from triton.runtime import driver
-from triton.runtime.jit import MockTensor
+from triton.runtime.jit import JITFunction, MockTensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tlx
@@ -121,3 +121,12 @@ def test_supported_tritons():
     assert versions.check("3.6.0") == (3, 6)
     assert versions.check("3.10.0+git1234") == (3, 10)
     assert versions.check(triton.__version__) == versions.VERSION
+
+
+def test_a_launch_is_tritons_own():
+    from tlx.adopted import AdoptedJITFunction
+    from tlx.lowering.jit import TLXJITFunction
+
+    for kind in (TLXJITFunction, AdoptedJITFunction):
+        assert kind.run is JITFunction.run
+        assert kind.__getitem__ is JITFunction.__getitem__

@@ -148,9 +148,8 @@ HOPPER = {
     ),
 }
 
-#: bytes of stack. fbtriton 3.7.4 needs 8, 8 and 24 (40 with the assembler of Triton 3.9), and none for the last: Triton
-#: 3.6 compiles that with 8, newer ones pack pairs of fp32 operations, which takes more registers.
-SPILLED = {"fa_ws_pipelined": 8, "fa pingpong": 8, "fa pingpong persistent": 40, "blackwell fa_ws": 128}
+#: bytes of stack. fbtriton 3.7.4 needs 8, 8 and 24 (40 with the assembler of Triton 3.9), and 32 for the last.
+SPILLED = {"fa_ws_pipelined": 8, "fa pingpong": 8, "fa pingpong persistent": 40, "blackwell fa_ws": 8}
 
 
 @pytest.mark.skipif(not versions.CLUSTERS, reason=versions.too_old("a cluster"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import tempfile
 
 import pytest
@@ -16,3 +17,11 @@ def folder_for_modules(tmp_path_factory):
     before, tempfile.tempdir = tempfile.tempdir, str(tmp_path_factory.mktemp("modules"))
     yield
     tempfile.tempdir = before
+
+
+@pytest.fixture(autouse=True)
+def triton_as_it_is():
+    """Verifying a version that uses TLX changes what `triton.jit` makes; in a child for good, here for one test."""
+    yield
+    if (tlx := sys.modules.get("tlx")) is not None:
+        tlx.uninstall()

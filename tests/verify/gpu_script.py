@@ -31,12 +31,13 @@ def pack(source: str, out: str, kernel: str | None = None) -> None:
 
 
 def run(packed: str, repeats: str = "30") -> None:
-    from tlxify.verify.gpu import run_on_gpu
+    from tlxify.verify import Limits
+    from tlxify.verify.ran import run_rung
 
     conversion = pickle.loads(Path(packed).read_bytes())
-    figures, findings = run_on_gpu(conversion, lambda text: print(text, file=sys.stderr), repeats=int(repeats))
-    print(json.dumps({"figures": figures, "findings": [asdict(finding) for finding in findings]}, indent=1))
-    sys.exit(1 if findings else 0)
+    ran = run_rung(conversion, Limits(300.0), lambda text: print(text, file=sys.stderr), int(repeats))
+    print(json.dumps(asdict(ran), indent=1))
+    sys.exit(1 if ran.skipped or any(not item.ok for item in ran.evidence) else 0)
 
 
 if __name__ == "__main__":

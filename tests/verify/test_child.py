@@ -92,3 +92,17 @@ def test_a_child_leaves_nothing_behind(tmp_path, monkeypatch):
     outcome, _ = run("import tempfile; tempfile.mkdtemp(); os.abort()")
     assert outcome.findings
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_child_told_before_it_died_counts():
+    outcome = run_job(Job("tests.verify.jobs:dies", samples.conversion(), Rung.RAN), lambda text: None)
+    assert outcome.figures == {"steps": 2}
+    assert [finding.code for finding in outcome.findings] == ["found", "crash"]
+    assert "status 3; the last step was: one step" in outcome.findings[1].text
+
+
+def test_a_child_verifies_the_conversion_whatever_the_user_runs(monkeypatch):
+    for name, value in {"TLXIFY": "0", "TLXIFY_SHADOW": "1", "TLXIFY_POLICY": "bitwise"}.items():
+        monkeypatch.setenv(name, value)
+    outcome = run_job(Job("tests.verify.jobs:switches", samples.conversion(), Rung.RAN), lambda text: None)
+    assert outcome.figures == {"TLXIFY_POLICY": "always"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ pytest.importorskip("triton")
 from triton.compiler.errors import CompilationError
 
 import tlx
+from tlxify import convert
+from tlxify.source import SourceFile
 from tlxify.verify.compiled import Variant, compile_dispatch, compile_variants, dispatched, judge, variants
 from tlxify.verify.inputs import full_size_case
 from tlxify.verify.loading import load
@@ -148,3 +151,13 @@ def test_a_config_that_cannot_be_specialized_is_told_and_no_fault():
     )
     assert built.findings == []
     assert built.left[1].startswith("rows:")
+
+
+def test_strides_named_by_a_constexpr_reach_the_guard():
+    from tlxify.verify.compiled import launch_constants
+
+    path = Path(__file__).parents[2] / "corpus" / "attention" / "softcap.py"
+    (conversion,) = (kernel.conversion for kernel in convert(SourceFile.read(path)).kernels)
+    found, refusal = launch_constants(conversion)
+    assert len(found) >= len(conversion.contract.configs), refusal
+    assert {entry["D"] for entry in found} == {64}

@@ -12,7 +12,8 @@ from tlxify.contract import ScalarSpec, TensorSpec
 from tlxify.verify import dtypes
 from tlxify.verify.buffers import Inapplicable, make_arguments
 from tlxify.verify.cases import Case
-from tlxify.verify.inputs import draw_cases, edge_cases, small_tiles
+from tlxify.verify.inputs import edge_cases, small_tiles
+from tlxify.verify.strategies import cases as drawn_cases
 
 from . import samples
 
@@ -119,7 +120,7 @@ def test_drawn_launches_are_valid():
     from hypothesis import given, settings
 
     @settings(max_examples=60, deadline=None, derandomize=True, database=None)
-    @given(draw_cases(samples.CONTRACT))
+    @given(drawn_cases(samples.CONTRACT))
     def check(case: Case) -> None:
         arguments = make_arguments(samples.CONTRACT, case, 0)
         assert all(extent > 0 for extent in arguments.grid)

@@ -58,12 +58,35 @@ def test_a_wrong_kernel_stops_below_simulated(sample):
     assert "ACTIVATION = 'relu'" in finding.detail
 
 
-def test_a_failing_source_is_its_own_verdict(sample):
-    text = samples.TEXT.replace("(rows[:, None] < M) & (columns[None, :] < N)", "rows[:, None] < M", 1)
-    verdict = verify(replace(sample, module_text=text), upto=Rung.SIMULATED)
+@pytest.mark.parametrize(
+    ("origin", "code", "text"),
+    [("inferred", "contract-fault", "TLX606 What a valid launch of"), ("given", "source-fails", "TLX603 The source")],
+)
+def test_a_failing_source_is_its_own_verdict(sample, origin, code, text):
+    # On a launch that we inferred the fault may be ours; on one that the user vouches for it is the source's.
+    module = samples.TEXT.replace("(rows[:, None] < M) & (columns[None, :] < N)", "rows[:, None] < M", 1)
+    contract = replace(sample.contract, origin=origin)
+    verdict = verify(replace(sample, module_text=module, contract=contract), upto=Rung.SIMULATED)
     assert verdict.source_fails
     assert not verdict.passed
     assert not verdict.findings
+    said = verdict.evidence[-1]
+    assert said.code == code
+    assert said.text.startswith(text)
+    assert "outside every tensor" in said.text
+    assert "help: " in said.detail
+
+
+def test_a_launch_can_be_repeated_alone(sample):
+    head, marker, tail = samples.TEXT.rpartition("acc = tl.maximum(acc, 0.0)")
+    assert marker
+    wrong = replace(sample, module_text=f"{head}acc = tl.maximum(acc, 0.1){tail}")
+    tiles = '"tiles": {"BLOCK_M": 32, "BLOCK_N": 16, "BLOCK_K": 16}, "layouts": {"b_ptr": "%s"}'
+    launch = '{"values": {"M": 3, "N": 3, "K": 8, "ACTIVATION": "%s"}, ' + tiles + "}"
+    (finding,) = verify(wrong, upto=Rung.SIMULATED, replay=launch % ("relu", "padded")).findings
+    assert "replayed (M = 3, N = 3, K = 8, ACTIVATION = 'relu'" in finding.detail
+    (finding,) = verify(wrong, upto=Rung.SIMULATED, replay=launch % ("relu", "rows")).findings
+    assert "nothing was compared" in finding.text
 
 
 def test_without_triton_the_protocol_is_still_proved(sample, monkeypatch):

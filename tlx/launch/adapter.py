@@ -9,20 +9,21 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from triton.runtime.errors import OutOfResources
 
 from tlx.launch.express import capture
 from tlx.launch.guard import Fallback
 from tlx.launch.pointers import ByteRange
+from tlx.launch.policy import Preference, facts_of
 from tlx.launch.prepare import Guarded, Layout, Prepared, lay_out
 from tlx.launch.routes import Choice, Route
 from tlx.launch.schedule import RingPlan, Schedule
 from tlx.launch.stats import Counters
 from tlx.launch.tuning import DEFAULT_STAGES, DEFAULT_WARPS, MIN_STAGES, OVERRIDES, Boxes, plan_ring
 
-__all__ = ["Adapter", "Decision", "Ticket", "Unusable"]
+__all__ = ["Adapter", "Decision", "Interposed", "Ticket", "Unusable"]
 
 #: Options of a launch that the plan of the converted kernel takes the place of.
 REPLACED = ("num_warps", "num_stages", "maxnreg", "num_ctas", "ir_override", *OVERRIDES)
@@ -44,6 +45,7 @@ class Decision:
         "stacks",
         "storages",
         "tensors",
+        "trial",
     )
 
     def __init__(
@@ -73,10 +75,34 @@ class Decision:
         #: The decorator stack to launch through, by whether the grid is computed from the config.
         self.stacks: dict[bool, Any] = {}
         #: The short way, by the same; `None` where there is none.
-        self.routes: dict[bool, Route | None] = {}
+        self.routes: dict[bool, Route | Interposed | None] = {}
         #: Launches of the original so far, up to two, and the short way to it.
         self.repeats = 0
-        self.original_route: Route | None = None
+        self.original_route: Route | Interposed | None = None
+        #: Whether the conversion runs whatever the policy says: to be timed or compared.
+        self.trial = False
+
+    def twin(self) -> Decision:
+        """The same with routes and prepared launches of its own, for what stands between the caller and the kernel."""
+        twin = Decision(
+            self.fallback, self.guard, self.tensors, self.named_tensors, self.processors, self.storages, self.device
+        )
+        twin.stacks, twin.trial = self.stacks, self.trial
+        return twin
+
+
+class Interposed(Protocol):
+    """What may take the place of a route: a launch goes through it, whatever it then does."""
+
+    @property
+    def tuned(self) -> bool:
+        """Whether a tuner has chosen the config."""
+
+    def holds(self) -> bool:
+        """Whether it is to be asked."""
+
+    def launch(self, grid: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Launch; may raise `Unusable` or `Fallback`."""
 
 
 class Ticket:
@@ -128,6 +154,8 @@ class Adapter:
         self._reduced: dict[RingPlan, RingPlan] = {}
         self._failed: dict[Any, Fallback] = {}
         self._layouts: dict[Any, Layout] = {}
+        #: What the policy has to say about a config that could be launched.
+        self.preference: Preference | None = None
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The source's arguments by name, defaults included, and what else the call says (options of the launch)."""
@@ -217,6 +245,13 @@ class Adapter:
             failure = self._failed.get((ready.plan, _config_key(kwargs, decision.named_tensors)))
             if failure is not None:
                 raise Unusable(failure.untraced(), lasting=True)
+        if self.preference is not None and not decision.trial:
+            assert decision.guard is not None
+            named, options = self.bind(args, kwargs)
+            facts = facts_of(self._schedule, ready.plan, decision.guard.views, named)
+            unwanted = self.preference(facts, named, options)
+            if unwanted is not None:
+                raise Unusable(unwanted, lasting=True)
         return ready
 
     def _launch(

@@ -9,15 +9,17 @@ from typing import Any
 
 from tlx.launch import chip, switches
 from tlx.launch.adapter import Adapter, Decision, Ticket, Unusable
-from tlx.launch.express import capture
+from tlx.launch.chooser import Chooser
 from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import Fallback
 from tlx.launch.keys import LaunchCache
 from tlx.launch.pointers import is_pointer, noting_storage, same_storage, storage_of
+from tlx.launch.policy import follow
 from tlx.launch.prepare import Guarded, guarded
-from tlx.launch.routes import Route, choice_of
+from tlx.launch.routes import choice_of
 from tlx.launch.schedule import Dispatch, Schedule
-from tlx.launch.stack import Stack, rebuild, take_apart, tuner_over
+from tlx.launch.shortcut import route_to_original
+from tlx.launch.stack import Stack, layers_of, rebuild, take_apart, tuner_over
 from tlx.launch.stats import Counters
 from tlx.launch.tuning import Boxes, Candidate, candidates, config_of
 
@@ -60,6 +62,7 @@ class Dispatcher:
         self._bare = self.stack.known and not self.stack.layers
         self._lock = threading.RLock()
         self.reset()
+        follow(self)
 
     def reset(self) -> None:
         """Forget decisions, tuned configs and the switches; the next launch looks at everything anew."""
@@ -70,6 +73,8 @@ class Dispatcher:
             #: Why no launch can be specialized; unknown before the first.
             self._never: Decision | None = None
             self._examined = False
+            #: Policy and shadow of this kernel.
+            self.chooser = Chooser(self)
             #: The tuner that chose the config of the last launch, where that was one of ours.
             self.tuned: Any = None
             #: The configs of the last stack that was built.
@@ -92,18 +97,16 @@ class Dispatcher:
                 if route is not None and route.holds():
                     result = route.launch(grid, args, kwargs)
                     self.tuned = decision.stacks.get(follows) if route.tuned else None
-                elif self._bare:
-                    result = self._adapter.launch(decision, None, args, kwargs, grid)
                 else:
-                    result = self._launch_through_stack(decision, args, kwargs, grid)
+                    result = self._convert_the_long_way(decision, args, kwargs, grid)
                 self.counters.ran_fast()
-                if follows not in decision.routes and any(ready.express for ready in decision.launches.values()):
-                    self._find_route(decision, follows, args, kwargs)
                 return result
             except Unusable as unusable:
                 refusal = unusable.fallback
                 if unusable.lasting:
                     decision.fallback = refusal.untraced()
+                    if refusal.code == "policy":
+                        self.chooser.shadow_original(decision)
             except Fallback as found:
                 refusal = found
             self._tell(refusal)
@@ -112,13 +115,78 @@ class Dispatcher:
         route = decision.original_route
         if route is not None and route.holds():
             return route.launch(grid, args, kwargs)
+        return self._launch_the_long_way(decision, args, kwargs, grid)
+
+    def _convert_the_long_way(
+        self, decision: Decision, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any
+    ) -> Any:
+        """Launch the converted kernel through whatever decorators there are, and look for a shorter way."""
+        if self._bare:
+            result = self._adapter.launch(decision, None, args, kwargs, grid)
+        else:
+            result = self._launch_through_stack(decision, args, kwargs, grid)
+        follows = callable(grid)
+        if follows not in decision.routes and any(ready.express for ready in decision.launches.values()):
+            self._find_route(decision, follows, args, kwargs)
+        return result
+
+    def _launch_the_long_way(
+        self, decision: Decision, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any
+    ) -> Any:
+        """Launch the original as the user would, and look for a shorter way."""
         if self.stack.known:
             compiled = self.original.run(*args, grid=grid, warmup=False, **kwargs)
             if decision.repeats < 2 and decision.device is not None:
-                self._find_original_route(decision, compiled, args, kwargs)
+                decision.repeats += 1
+                if decision.repeats == 2:
+                    decision.original_route = route_to_original(self.stack, decision.device, compiled, args, kwargs)
             return compiled
         # An outer decorator of someone else's may know no more than this.
         return self.original[grid](*args, **kwargs)
+
+    # ---- for what takes the place of a route: shadows and stopwatches --------------------------------------------
+
+    def run_converted(self, decision: Decision, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any) -> Any:
+        """Launch the converted kernel by a decision that it may run; uncounted. Raises `Unusable` and `Fallback`."""
+        route = decision.routes.get(callable(grid))
+        if route is not None and route.holds():
+            return route.launch(grid, args, kwargs)
+        return self._convert_the_long_way(decision, args, kwargs, grid)
+
+    def run_original(self, decision: Decision, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any) -> Any:
+        """Launch the original by a decision that it is to run; uncounted."""
+        route = decision.original_route
+        if route is not None and route.holds():
+            return route.launch(grid, args, kwargs)
+        return self._launch_the_long_way(decision, args, kwargs, grid)
+
+    def launch_original(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any) -> Any:
+        """Launch the original as if there were no conversion."""
+        if self.stack.known:
+            return self.original.run(*args, grid=grid, warmup=False, **kwargs)
+        return self.original[grid](*args, **kwargs)
+
+    def trial(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Decision:
+        """What the guard says to these arguments, with nothing remembered and no policy asked."""
+        decision = self._guarded_decision(args, kwargs)
+        decision.trial = True
+        return decision
+
+    def tunings(self) -> int:
+        """How often a tuner of either kernel has measured."""
+        with self._lock:
+            tuners = [*self.stack.layers, *(layer for stack in self._stacks.values() for layer in layers_of(stack))]
+        return sum(len(getattr(tuner, "cache", ())) for tuner in tuners)
+
+    @property
+    def arg_names(self) -> list[str]:
+        """The source's parameters, in order."""
+        return self._adapter.arg_names
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The fingerprint of the source at conversion."""
+        return self._fingerprint
 
     def _find_route(self, decision: Decision, follows: bool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """After a specialized launch: whether the next of this description can go the short way."""
@@ -130,29 +198,6 @@ class Dispatcher:
         found = self._adapter.route(decision, choice, kwargs)
         if found is not None:
             decision.routes[follows] = found
-
-    def _find_original_route(
-        self, decision: Decision, compiled: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> None:
-        """After a launch of the original: whether the next of this description can go the short way."""
-        decision.repeats += 1
-        kernel, tuner = self.stack.kernel, self.stack.tuner
-        layers = self.stack.layers
-        if decision.repeats < 2 or len(layers) > 1 or (layers and layers[0] is not tuner) or "ctas_per_cga" in kwargs:
-            return
-        choice = None if tuner is None else choice_of(tuner, args, kwargs)
-        if tuner is not None and choice is None:
-            return
-        config = {} if choice is None else choice.config.all_kwargs()
-        named, _ = self._adapter.bind(args, {**kwargs, **config})
-        values = [named[name] for name in self._adapter.arg_names]
-        express = capture(kernel, compiled, decision.device, values)
-        if express is None:
-            return
-        positions = {name: position for position, name in enumerate(self._adapter.arg_names[: len(args)])}
-        tensors = [(name, positions.get(name, -1)) for name, value in named.items() if is_pointer(value)]
-        meta = {name: named[name] for name in self._adapter.arg_names if not is_pointer(named[name])}
-        decision.original_route = Route(express, kernel, choice, meta, tensors)
 
     def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
         """Compile without launching: the specialized kernel if it would run, for every config; else the original."""
@@ -184,11 +229,15 @@ class Dispatcher:
             if never is not None:
                 raise never
             named, _ = self._adapter.bind(args, kwargs)
+            chosen = _as_config(config)
+            if chosen is not None and self.stack.tuner is None:
+                # Without a tuner, what a config says is said by the call.
+                named |= chosen.kwargs
             tensors = tuple(name for name, value in named.items() if is_pointer(value))
             decided = Decision(None, self._ask_guard(named, tensors), tensors)
             follows = callable(grid)
             given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
-            named = self.stack.complete(given, _as_config(config) or self._first_config(decided, follows, args, kwargs))
+            named = self.stack.complete(given, chosen or self._first_config(decided, follows, args, kwargs))
             ready = self._adapter.prepare(decided, (), named)
             extents = ready.extents(grid, (), named)
             launch_grid, values = ready.fold(extents, processors), ready.values(extents, (), named)
@@ -216,6 +265,9 @@ class Dispatcher:
             return Decision(self._tell(Fallback("guard-error", f"the arguments cannot be described: {error}")))
 
     def _first_decision(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Decision:
+        return self.chooser.interpose(self._guarded_decision(args, kwargs))
+
+    def _guarded_decision(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Decision:
         device = chip.current_device()
         try:
             named, _ = self._adapter.bind(args, kwargs)
@@ -242,6 +294,7 @@ class Dispatcher:
 
     def _ask_guard(self, named: Mapping[str, Any], tensors: tuple[str, ...]) -> Guarded:
         """What the guard says to these arguments of the source; its answer still holds the tensors."""
+        named = {**named, **self.stack.agreed}
         try:
             return guarded(self._guard(**named), named, tensors)
         except Fallback:
@@ -329,6 +382,8 @@ class Dispatcher:
             refusal = self._blanket_refusal()
             if refusal is not None:
                 self._tell(refusal)
+            else:
+                self._adapter.preference = self.chooser.read()
             self._examined = True
             return refusal
 

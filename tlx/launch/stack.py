@@ -17,7 +17,7 @@ from triton.runtime.jit import JITFunction
 from tlx.launch import chip
 from tlx.launch.guard import Fallback
 
-__all__ = ["Stack", "rebuild", "take_apart", "tuner_over"]
+__all__ = ["Stack", "layers_of", "rebuild", "take_apart", "tuner_over"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,16 @@ class Stack:
     def tuner(self) -> Any:
         """The outermost of Triton's tuners, or `None`."""
         return next((layer for layer in self.layers if type(layer) is Autotuner), None)
+
+    @property
+    def agreed(self) -> dict[str, Any]:
+        """The constexprs that all configs of the tuner set to one value: a launch has them, whichever is chosen."""
+        configs = [] if self.tuner is None else self.tuner.configs
+        return {
+            name: value
+            for name, value in (configs[0].kwargs.items() if configs else ())
+            if all(name in config.kwargs and config.kwargs[name] == value for config in configs)
+        }
 
     def complete(self, arguments: Mapping[str, Any], config: Any = None) -> dict[str, Any]:
         """What reaches the jit function when the outermost tuner picks `config`: its entries and all heuristics."""
@@ -61,6 +71,15 @@ def take_apart(decorated: Any) -> Stack:
         layers.append(decorated)
         decorated = inner
     return Stack(tuple(layers), decorated, known)
+
+
+def layers_of(stack: Any) -> list[Any]:
+    """Everything from the outermost layer of a rebuilt stack down."""
+    found = []
+    while stack is not None:
+        found.append(stack)
+        stack = getattr(stack, "fn", None) if type(stack) in (Autotuner, Heuristics) else None
+    return found
 
 
 def rebuild(stack: Stack, bottom: Any, configs: Sequence[Any]) -> Any:

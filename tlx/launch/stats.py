@@ -24,6 +24,9 @@ class KernelStats:
     fallbacks: Mapping[str, int]
     #: What was cut down to fit, in sentences.
     clamps: tuple[str, ...]
+    #: Launches that both kernels made, and those of them whose results disagree (tlx/launch/shadow.py).
+    shadowed: int = 0
+    disagreements: int = 0
 
     @property
     def share(self) -> float:
@@ -59,6 +62,9 @@ class Counters:
         self._fast = Tally()
         #: To be called when the specialized kernel was launched.
         self.ran_fast = self._fast.add
+        self._shadowed, self._disagreed = Tally(), Tally()
+        #: To be called when both kernels ran, and when they disagreed.
+        self.shadowed, self.disagreed = self._shadowed.add, self._disagreed.add
         self._fallbacks: defaultdict[str, Tally] = defaultdict(Tally)
         self._clamps: dict[str, None] = {}
         self._told: set[str] = set()
@@ -97,7 +103,8 @@ class Counters:
         with self._lock:
             fast = self._fast.look()
             fallbacks = {code: tally.look() for code, tally in self._fallbacks.items()}
-            return KernelStats(fast + sum(fallbacks.values()), fast, fallbacks, tuple(self._clamps))
+            launches, clamps = fast + sum(fallbacks.values()), tuple(self._clamps)
+            return KernelStats(launches, fast, fallbacks, clamps, self._shadowed.look(), self._disagreed.look())
 
 
 REGISTRY: dict[str, Counters] = {}

@@ -17,6 +17,7 @@ from triton.experimental.gluon.language._semantic import GluonSemantic
 from triton.language.semantic import TritonSemantic
 
 from ..builtin import TLXError, unwrap
+from . import sums
 from .layouts import default_layout, is_plain, preferred
 from .state import threads_per_warp
 
@@ -26,6 +27,8 @@ class BlockSemantic(GluonSemantic):  # type: ignore[misc]
 
     #: warps that run the code being compiled; the code generator sets it for each task
     warps: int
+    #: whether what is being generated combines elements of long rows
+    long_rows = False
 
     def __init__(self, builder: Any, warps: int) -> None:
         super().__init__(builder)
@@ -233,7 +236,12 @@ class BlockSemantic(GluonSemantic):  # type: ignore[misc]
 
     def reduction(self, inputs: Sequence[Any], axis: int | None, region_builder_fn: Any) -> tuple[Any, ...]:
         """As in Triton."""
-        return tuple(super().reduction(self.unify(*inputs), axis, region_builder_fn))
+        blocks = self.unify(*inputs)
+        self.long_rows = sums.are_long(blocks, self.warps)
+        try:
+            return tuple(super().reduction(blocks, axis, region_builder_fn))
+        finally:
+            self.long_rows = False
 
     def associative_scan(self, inputs: Sequence[Any], axis: int, region_builder_fn: Any, reverse: bool) -> Any:
         """As in Triton."""

@@ -22,7 +22,7 @@ from triton.language import str_to_ty
 
 from ..descriptors import tensor_descriptor_ptr
 from ..tasks import RegionSpec, async_task, async_tasks
-from . import tasks
+from . import sums, tasks
 from .descriptors import TensorDescriptor, adopt_type
 from .layouts import preferred
 from .pools import PooledBuffer
@@ -316,5 +316,13 @@ def _rebound(function: Any) -> Any:
     return twin
 
 
-TLXCodeGenerator.call_JitFunction = _rebound(CodeGenerator.call_JitFunction)
+_call_helper = _rebound(CodeGenerator.call_JitFunction)
+
+
+def _call(self: TLXCodeGenerator, fn: Any, *rest: Any, **words: Any) -> Any:
+    """Stock, but long rows are summed in our own way."""
+    return _call_helper(self, sums.combination(fn) if self.semantic.long_rows else fn, *rest, **words)
+
+
+TLXCodeGenerator.call_JitFunction = _call
 ast_to_module = _rebound(code_generator.ast_to_ttir)

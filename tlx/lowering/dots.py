@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import triton.language as tl
@@ -24,6 +25,9 @@ _ACCUMULATORS: dict[str, tuple[Any, ...]] = {
     "uint8": (tl.int32,),
 }
 
+#: parts of an operand whose addresses would fill half of the uniform registers
+_MANY_PARTS = 16
+
 
 class DotSemantic(CopySemantic):
     """Tensor-core products in flight."""
@@ -44,6 +48,7 @@ class DotSemantic(CopySemantic):
         m, n, dtype = self._problem(a, b)
         out = self._accumulator_type(dtype, acc, out_dtype)
         layout = wgmma_layout(m, n, dtype, self.warps)
+        depth = layout.instr_shape[2]
         if unwrap(acc) is None:
             # wgmma can ignore what is in the accumulator, so no zeros need to be written.
             start, use_acc = self.full([m, n], 0, out), False
@@ -54,10 +59,10 @@ class DotSemantic(CopySemantic):
         if not isinstance(a, buffered_tensor):
             a = self.to_layout(a, DotOperandLayout(0, layout, 32 // dtype.primitive_bitwidth))
         else:
-            a = a.gluon()
+            a = self._addressed_here(a, [16 * layout.warps_per_cta[0], depth])
         flight = hopper.warpgroup_mma(
             a,
-            b.gluon(),
+            self._addressed_here(b, [depth, layout.instr_shape[1] * layout.warps_per_cta[1]]),
             self.to_layout(start, layout),
             use_acc=use_acc,
             precision=precision,
@@ -66,6 +71,24 @@ class DotSemantic(CopySemantic):
         )
         # A plain block, as in TLX: a loop may carry a product that is still in flight.
         return self.tensor(flight.handle, flight.type.tensor_type)
+
+    def _addressed_here(self, tile: buffered_tensor, part: list[int]) -> Any:
+        """The descriptor of ``tile``, of which each instruction reads a ``part``.
+
+        A warp keeps the address of each part in two of its 63 uniform registers. If the tile stays the same from turn
+        to turn of a loop, LLVM computes all of them in front of it, and what they crowd out, such as the ring's own
+        address, is reloaded from local memory before the first product of every turn. A slot number that LLVM does
+        not know, though the assembler does, keeps many addresses where they are used.
+        """
+        parts = math.prod(extent // size for extent, size in zip(tile.shape, part, strict=True))
+        whole = tile.type.alloc_shape[-2:] == tile.shape and not tile.layout.transposed
+        if parts < _MANY_PARTS or not whole:
+            return tile.gluon()
+        ring = self.memdesc_reinterpret(tile.gluon(), tile.dtype, [1, *tile.shape], tile.layout)
+        zero = self.builder.create_inline_asm(
+            "mov.b32 $0, 0;", "=r", [], [tl.int32.to_ir(self.builder)], False, 1
+        ).get_result(0)
+        return self.memdesc_index(ring, self.tensor(zero, tl.int32))
 
     def _problem(self, a: Any, b: Any) -> tuple[int, int, Any]:
         left, right = [unwrap(extent) for extent in a.shape], [unwrap(extent) for extent in b.shape]

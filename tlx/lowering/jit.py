@@ -7,46 +7,34 @@ from typing import Any, overload
 
 from triton.runtime.jit import JITFunction
 
-from ..builtin import TLXError
-from ..configs import cluster_size, unsupported
+from . import counting
 from .source import TLXASTSource
 
 
 class TLXJITFunction(JITFunction):  # type: ignore[misc]
-    """A kernel or helper in TLX. Launching, caching, autotuning and hooks are Triton's own."""
+    """A kernel or helper in TLX. Launching, caching, autotuning and hooks are Triton's own: only what happens where a
+    kernel is compiled differs, so that a launch costs what that of a stock kernel costs.
+    """
 
     def create_binder(self) -> Any:
         """Triton's binder, with the source class replaced by ours."""
         binder = super().create_binder()
         self.ASTSource = TLXASTSource
+        self.compile = counting.compile_counting
         return binder
 
     def is_gluon(self) -> bool:
         """Blocks carry explicit layouts from the start, as in Gluon."""
         return True
 
-    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        """Triton's launch; ``ctas_per_cga=(c, 1, 1)`` groups the CTAs of the grid into clusters of ``c``."""
-        if "ctas_per_cga" in kwargs:
-            size = cluster_size(kwargs.pop("ctas_per_cga"))
-            if size > 1:
-                if reason := unsupported():
-                    raise TLXError(f"{self.__name__}: {reason}")
-                kwargs["num_ctas"] = size
-                grid = _counting_clusters(grid, size)
-        return super().run(*args, grid=grid, warmup=warmup, **kwargs)
+    def _pack_args(self, backend: Any, kwargs: Any, *rest: Any) -> Any:
+        return super()._pack_args(backend, counting.as_num_ctas(self.__name__, kwargs), *rest)
 
-
-def _counting_clusters(grid: Any, size: int) -> Any:
-    """Triton's launcher counts clusters, the author counts CTAs."""
-
-    def divided(meta: Any) -> tuple[int, ...]:
-        first, *rest = grid(meta) if callable(grid) else grid
-        if first % size:
-            raise TLXError(f"a grid of {first} CTAs along its first axis cannot be cut into clusters of {size}")
-        return (first // size, *rest)
-
-    return None if grid is None else divided
+    def _do_compile(
+        self, key: str, signature: Any, device: Any, constexprs: Any, options: Any, *rest: Any, **words: Any
+    ) -> Any:
+        marked = counting.marked(options, key)
+        return super()._do_compile(key, signature, device, constexprs, marked, *rest, **words)
 
 
 @overload

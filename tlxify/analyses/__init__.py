@@ -21,6 +21,7 @@ from .defuse import names, names_beside, statement_facts
 from .events import DotEvent, LoadEvent, StoreEvent
 from .interpret import Interpreter
 from .values import DOT, MISSING, Value
+from .widths import wide_names
 
 __all__ = ["analyze"]
 
@@ -83,6 +84,7 @@ class _Assembly:
             effects=tuple((place.span, what) for place, what in self.events.effects),
             problems=tuple(self.problems),
             casts=tuple(sorted(self.events.casts)),
+            wide=wide_names(self.kernel.body),
             blocks=tuple(block for event in touched if (block := self._block(event)) is not None),
             undecided=tuple(self.events.undecided),
         )

@@ -71,7 +71,10 @@ RULES = (
         outcome="declined",
         title="a valid launch cannot be inferred",
         fact="What a valid launch of `{name}` looks like cannot be told from its code[: {why}].",
-        remedy="Mask every access by the extent of its axis, and index tensors by offsets that the kernel computes.",
+        remedy=(
+            "Write the contract into `[tool.tlxify.contracts]` (`tlxify verify --show-contract` shows the form), or "
+            "mask every access by the extent of its axis."
+        ),
         why=(
             "A conversion is proved by running it beside its source. Without knowing shapes, strides and grid there is "
             "nothing to run, and what is not proved is not converted."
@@ -79,6 +82,37 @@ RULES = (
         example="""
             # nothing says how long the tensor behind bias_ptr is
             bias = tl.load(bias_ptr + tl.load(row_ptr) * stride + tl.arange(0, BLOCK_N))
+        """,
+    ),
+    Rule(
+        code="TLX607",
+        outcome="error",
+        title="a parameter of the second version is not known",
+        fact="`{name}` takes `{parameter}`, and neither the first version nor a call or a config says what it is.",
+        remedy=(
+            'Say it in pyproject.toml, in the table `tool.tlxify.contracts."{section}"`, as in '
+            '`{parameter} = "descriptor(a_ptr, [64, 64])"`.'
+        ),
+        why=(
+            "Two versions of a kernel are launched with the same arguments by name. What only one of them takes has to "
+            "come from somewhere, and a guess would compare two different things."
+        ),
+        example="""
+            tlxify verify matmul.py matmul_by_hand.py --kernel matmul_kernel --as matmul_ws
+        """,
+    ),
+    Rule(
+        code="TLX608",
+        outcome="error",
+        title="a converted file has lost its source",
+        fact="What `{name}` was converted from is not there: {why}.",
+        remedy="Convert the source again, or put the file back beside it.",
+        why=(
+            "A converted kernel is right if it does what its source does. The file names that source and its "
+            "fingerprint; against any other kernel it proves nothing."
+        ),
+        example="""
+            tlxify verify matmul_tlx.py
         """,
     ),
 )

@@ -1,66 +1,95 @@
-"""The contract as text, in the shorthand that jaxtyping made common: `a_ptr: fp16[M, K] strides (stride_am, 1)`."""
+"""The contract as the lines of `[tool.tlxify]` that say the same: `a_ptr = "fp16[M, K] strides(stride_am, 1), in"`.
+
+What is printed can be pasted into pyproject.toml and edited there; `tlxify.corrections` reads it.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 
-from ..contract import ConstexprSpec, Contract, ScalarSpec, TensorSpec
+from ..contract import ConstexprSpec, Contract, LaunchConfig, ScalarSpec, TensorSpec
 
 
-def contract_text(contract: Contract) -> str:
-    """What a valid launch is: parameters in the kernel's order, then the grid, the configs and what ties sizes."""
-    return "\n".join([f"contract of {contract.kernel}", *(f"    {line}" for line in _lines(contract))]) + "\n"
+def contract_text(contract: Contract, file: str) -> str:
+    """What a valid launch is: parameters in the kernel's order, then what is no parameter's.
+
+    Args:
+        contract: of a kernel.
+        file: the kernel's file as the project names it, counted from the folder of its pyproject.toml.
+    """
+    heading = f"[tool.tlxify.contracts.{json.dumps(f'{file}::{contract.kernel}', ensure_ascii=False)}]"
+    return "\n".join([heading, *_lines(contract)]) + "\n"
 
 
 def _lines(contract: Contract) -> Iterator[str]:
     tensors = {spec.name: spec for spec in contract.tensors}
     scalars = {spec.name: spec for spec in contract.scalars}
     constexprs = {spec.name: spec for spec in contract.constexprs}
-    computed = dict(contract.computed)
-    groups = [spec.dtype_group for spec in contract.tensors]
     for name in contract.parameters:
         if name in tensors:
-            yield f"{name}: {_tensor(tensors[name], shared=groups.count(tensors[name].dtype_group) > 1)}"
+            yield _line(name, _tensor(tensors[name]))
         elif name in contract.absent:
-            yield f"{name}: None"
-        elif name in computed:
-            yield f"{name} = {computed[name]}"
+            yield _line(name, "None")
         elif name in scalars:
-            yield f"{name}: {_scalar(scalars[name])}"
+            yield _line(name, _number(scalars[name], contract))
         elif name in constexprs:
-            yield f"{name}: {_constexpr(constexprs[name])}"
-    yield f"grid: ({', '.join(contract.grid)}{',' if len(contract.grid) == 1 else ''})"
+            yield _line(name, _number(constexprs[name], contract))
+    yield _line("grid", f"({', '.join(contract.grid)}{',' if len(contract.grid) == 1 else ''})")
     if contract.free_sizes:
-        yield f"sizes of no parameter: {', '.join(contract.free_sizes)}"
-    if contract.contracted is not None:
-        size, tile = contract.contracted
-        yield f"trips of the dot loop: cdiv({size}, {tile})"
+        yield _list("free", [f"{name} {_limits(name, contract)}".strip() for name in contract.free_sizes])
+    yield _line("trips", "unknown" if contract.contracted is None else "cdiv({}, {})".format(*contract.contracted))
     if contract.tiled:
-        yield f"tiles: {', '.join(f'{size} by {tile}' for size, tile in contract.tiled)}"
-    yield from (f"{size} is a multiple of {tile}" for size, tile in contract.multiples)
-    yield from (f"{size} is a multiple of 8 where the kernel is specialized" for size in contract.aligned)
-    for config in contract.configs:
-        values = ", ".join(f"{name} = {value}" for name, value in config.values)
-        origin = "config" if contract.configs_known else "config of ours"
-        yield f"{origin}: {values or 'no tiles'}; {config.num_warps} warps, {config.num_stages} stages"
+        yield _list("tiles", [f"{size} by {tile}" for size, tile in contract.tiled])
+    said = {*scalars, *constexprs, *contract.free_sizes}
+    if unsaid := [f"{size} of {step}" for size, step in contract.multiples if size not in said]:
+        yield _list("multiples", unsaid)
+    if not contract.configs_known:
+        yield "# these configs are ours: the source's are not known"
+    yield _list("configs", list(map(_config, contract.configs)))
 
 
-def _tensor(spec: TensorSpec, *, shared: bool) -> str:
+def _line(name: str, text: str) -> str:
+    key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    return f"{key} = {json.dumps(text, ensure_ascii=False)}"
+
+
+def _list(name: str, texts: list[str]) -> str:
+    quoted = [json.dumps(text, ensure_ascii=False) for text in texts]
+    if len(quoted) == 1 or sum(map(len, quoted)) < 90:
+        return f"{name} = [{', '.join(quoted)}]"
+    return "\n".join([f"{name} = [", *(f"    {text}," for text in quoted), "]"])
+
+
+def _tensor(spec: TensorSpec) -> str:
     use = "in and out" if spec.reads and spec.writes else "out" if spec.writes else "in"
-    text = f"{'|'.join(spec.dtypes)}[{', '.join(spec.shape)}] strides ({', '.join(spec.strides)}), {use}"
-    if spec.rising:
-        text += f", rising from {spec.values[0]} to {spec.values[-1]}"
-    elif spec.values:
-        text += f", elements from {{{', '.join(spec.values)}}}"
-    return text + (f", dtype of {spec.dtype_group}" if shared and spec.dtype_group != spec.name else "")
+    text = f"{use} {'|'.join(spec.dtypes)}[{', '.join(spec.shape)}] strides({', '.join(spec.strides)})"
+    if spec.dtype_group != spec.name:
+        text += f" dtype_of({spec.dtype_group})"
+    if spec.values:
+        text += f" {'rising' if spec.rising else 'values'}({', '.join(spec.values)})"
+    return text + (f" layouts({', '.join(spec.layouts)})" if spec.layouts else "")
 
 
-def _scalar(spec: ScalarSpec) -> str:
-    choices = f" in {{{', '.join(map(str, spec.choices))}}}" if spec.choices else ""
-    return f"{'constexpr ' if spec.constexpr else ''}{spec.kind}{choices}"
+def _number(spec: ScalarSpec | ConstexprSpec, contract: Contract) -> str:
+    computed = dict(contract.computed)
+    if isinstance(spec, ConstexprSpec) and spec.kind == "dtype":
+        return f"dtype_of({spec.dtype_of})"
+    if spec.name in computed:  # no other value of it is ever tried
+        return f"{spec.kind} {_limits(spec.name, contract)} = {computed[spec.name]}".replace("  ", " ")
+    choices = f"in {{{', '.join(map(repr, spec.choices))}}}" if spec.choices else ""
+    return " ".join(filter(None, (spec.kind, choices, _limits(spec.name, contract))))
 
 
-def _constexpr(spec: ConstexprSpec) -> str:
-    if spec.kind == "dtype":
-        return f"constexpr dtype of {spec.dtype_of}"
-    return f"constexpr {spec.kind} in {{{', '.join(map(repr, spec.choices))}}}"
+def _limits(name: str, contract: Contract) -> str:
+    texts = [f"multiple_of({step})" for size, step in contract.multiples if size == name]
+    texts += ["aligned"] if name in contract.aligned else []
+    for size, low, high in contract.bounds:
+        texts += [f"{low}..{'' if high is None else high}"] if size == name else []
+    return " ".join(texts)
+
+
+def _config(config: LaunchConfig) -> str:
+    values = [*config.values, ("num_warps", config.num_warps), ("num_stages", config.num_stages)]
+    return ", ".join(f"{name}={value!r}" for name, value in values)

@@ -17,6 +17,10 @@ MEANING = {
 }
 
 
+#: Codes of what is wrong on the source's side: told in full below the rungs.
+SOURCE = ("contract-fault", "source-fails")
+
+
 def state(verdict: Verdict, rung: Rung) -> tuple[str, str]:
     """A mark and a style: reached, failed or not tried."""
     if any(item.rung == rung for item in verdict.findings):
@@ -26,6 +30,8 @@ def state(verdict: Verdict, rung: Rung) -> tuple[str, str]:
 
 def headline(verdict: Verdict) -> Text:
     """One line: the kernel and the highest rung reached, or what stopped it."""
+    if any(item.code == "contract-fault" for item in verdict.evidence):
+        return Text(f"{verdict.kernel}: no valid launch is known", "bold yellow")
     if verdict.source_fails:
         return Text(f"{verdict.kernel}: the source kernel itself fails", "bold yellow")
     if verdict.findings:
@@ -41,11 +47,12 @@ def ladder(verdict: Verdict) -> RenderableType:
     table.add_column(overflow="fold")
     for rung, meaning in MEANING.items():
         mark, look = state(verdict, rung)
-        facts = [item.text for item in verdict.evidence if item.rung == rung and item.ok]
+        facts = [item.text for item in verdict.evidence if item.rung == rung and item.ok and item.code not in SOURCE]
         said = "; ".join(facts) or (f"not {meaning}" if mark == "·" else meaning)
         table.add_row(Text(mark, look), Text(rung.name.lower(), look), Text(said, "dim"))
     parts: list[RenderableType] = [headline(verdict), Padding(table, (0, 0, 0, 2))]
     parts += [Text(f"  skipped: {reason}", "yellow") for reason in verdict.skipped]
+    parts += [finding(item) for item in verdict.evidence if verdict.source_fails and item.code in SOURCE]
     parts += [finding(item) for item in verdict.findings]
     return Group(*parts)
 

@@ -46,7 +46,7 @@ def placed(frame: Frame, feed: Feed) -> Placed:
         if written is None:
             why = f"no name holds its coordinate `{dimension.coordinate}`"
             raise Decline("TLX201", load.span, name=access.pointer, why=why)
-        text = written.text
+        text = _narrow(written.text) if written.reads & frame.facts.wide else written.text
         if frame.split and split is not None and dimension is tile[split]:
             offset = f"{frame.split.rows} * {frame.split.group}"
             text = offset if text == "0" else f"{text} + {offset}"
@@ -81,6 +81,10 @@ def scope_of(
     loops = [loop for loop in frame.facts.loops if loop.span in around and loop.span in frame.counters]
     renamed = {loop.variable: frame.counters[loop.span] for loop in loops}
     return (*calls, *((renamed.get(name, name), value) for name, value in scope))
+
+
+def _narrow(text: str) -> str:
+    return f"{text}.to(tl.int32)" if text.isidentifier() else f"({text}).to(tl.int32)"
 
 
 def _rows_and_depth(frame: Frame, lengths: tuple[str, str], feed: Feed) -> tuple[str, str]:

@@ -19,8 +19,8 @@ from .layouts import strides_of
 
 #: Elements before and after each tensor: a multiple of 16 bytes in every type, so that bases stay aligned.
 MARGIN = 64
-#: Bytes of canaries, and of outputs of types without a NaN to spare before a kernel writes them.
-CANARY, POISONS = 0xA5, (0xFB, 0xF9)
+#: Bytes of canaries, and of outputs of types without a NaN to spare before a kernel writes them; by turns.
+CANARIES, POISONS = (0xA5, 0x5A), (0xFB, 0xF9)
 #: Bits of outputs before a kernel writes them: quiet NaNs with payloads that no arithmetic produces.
 POISON_BITS = {"fp16": 0x7F55, "bf16": 0x7FEA, "fp32": 0x7FD55555}
 
@@ -141,7 +141,7 @@ def _memory(
         owner = under
     else:
         owner = np.zeros(start + last + 1 + MARGIN, kind)
-        owner.view("u1")[...] = CANARY
+        owner.view("u1")[...] = CANARIES[run % 2]
     steps = tuple(stride * kind.itemsize for stride in strides)
     array: Any = np.ndarray(shape, kind, owner, start * kind.itemsize, steps)
     mine = np.zeros(owner.shape, bool)

@@ -47,6 +47,8 @@ class Case:
     trips: int | None = None
     #: Run the specialized kernel although its guard would decline: the size that is set to 0 behind the guard's back.
     zeroed: str | None = None
+    #: Its numbers are guesses: where the source cannot run on them the case says nothing.
+    daring: bool = False
 
     def constants(self, contract: Contract) -> dict[str, object]:
         """The constexprs of this launch: the config's, with this case's tiles."""

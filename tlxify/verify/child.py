@@ -25,8 +25,10 @@ from typing import Any
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 
-#: Switches that would hide the specialized kernel, or the compiler, from a child.
-SWITCHES = ("TLXIFY", "TLXIFY_DISABLE", "TRITON_INTERPRET")
+#: Switches that would hide the specialized kernel, or the compiler, from a child, or run a second kernel in it.
+SWITCHES = ("TLXIFY", "TLXIFY_DISABLE", "TLXIFY_SHADOW", "TRITON_INTERPRET")
+#: What is verified is the conversion, whatever a user would rather run.
+SETTINGS = {"TLXIFY_POLICY": "always"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One piece of work for a child: a function of `worker` by name, with its keyword arguments."""
+    """One piece of work for a child: a function of `worker` by name, or any as "module:function", with its options."""
 
     name: str
     conversion: Conversion
@@ -52,7 +54,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a child reported: figures by name, and findings; a child that died leaves only a finding."""
+    """What a child reported: figures by name, and findings; one that died leaves what it told before, and a finding."""
 
     figures: dict[str, Any]
     findings: tuple[Evidence, ...]
@@ -63,7 +65,8 @@ def run_job(job: Job, progress: Callable[[str], None]) -> Outcome:
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH", "")) if part)
     last = "starting"
-    settings = {name: value for name, value in os.environ.items() if name not in SWITCHES}
+    known = Outcome({}, ())
+    settings = {name: value for name, value in os.environ.items() if name not in SWITCHES} | SETTINGS
     # What the child and its compilers leave behind goes with its folder.
     with tempfile.TemporaryDirectory(prefix="tlxify-") as folder, tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(
@@ -79,19 +82,21 @@ def run_job(job: Job, progress: Callable[[str], None]) -> Outcome:
                 if "progress" in message:
                     last = str(message["progress"])
                     progress(last)
+                elif "partial" in message:
+                    known = _outcome(job, message["partial"])
                 elif "result" in message:
                     return _outcome(job, message["result"])
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=5.0)  # it closed its end: let it say how it ends
         except TimeoutError:
             text = f"no result within {job.limits.seconds:g} seconds; the last step was: {last}"
-            return _died(job, "timeout", text, "")
+            return _died(job, known, "timeout", text, "")
         finally:
             _end(child)
         errors.seek(0)
         tail = errors.read().decode(errors="replace")[-2000:]
     text = f"the process ended with {_reason(child.returncode)}; the last step was: {last}"
-    return _died(job, "crash", text, tail)
+    return _died(job, known, "crash", text, tail)
 
 
 def _messages(child: subprocess.Popen[bytes], job: Job) -> Any:
@@ -144,8 +149,9 @@ def _outcome(job: Job, result: Any) -> Outcome:
     return Outcome(dict(result.get("figures", {})), tuple(findings))
 
 
-def _died(job: Job, code: str, text: str, detail: str) -> Outcome:
-    return Outcome({}, (Evidence(job.rung, False, code, f"{job.name}: {text}", detail, job.conversion.file, 1),))
+def _died(job: Job, known: Outcome, code: str, text: str, detail: str) -> Outcome:
+    end = Evidence(job.rung, False, code, f"{job.name}: {text}", detail, job.conversion.file, 1)
+    return Outcome(known.figures, (*known.findings, end))
 
 
 def _reason(status: int) -> str:

@@ -75,20 +75,25 @@ class Built:
 
 def judge(facts: CompiledFacts) -> Iterator[tuple[str, str]]:
     """Codes and sentences for everything that a specialized kernel must not be."""
-    if facts.stack or facts.counts.get("LDL", 0) or facts.counts.get("STL", 0):
-        yield "stack", f"{facts.stack} bytes of stack per thread: values are spilled to memory"
-    elif facts.spill_stores or facts.spill_loads:
-        yield "stack", f"{facts.spill_stores} bytes of spill stores and {facts.spill_loads} of loads"
+    yield from judge_version(facts)
     if not any(loop.get(op, 0) for loop in facts.dot_loops for op in PRODUCTS):
         yield "no-hgmma", "no loop multiplies on the tensor cores (HGMMA)"
     if not any(loop.get("UTMALDG", 0) for loop in facts.load_loops):
         yield "no-utmaldg", "no loop loads through the TMA (UTMALDG)"
     if not facts.counts.get("USETMAXREG", 0):
         yield "no-setmaxreg", "the tasks do not move registers (no USETMAXREG): the kernel is not warp-specialized"
-    for note in sorted(set(facts.notes) & set(FATAL_NOTES)):
-        yield f"c{note}", f"ptxas remark C{note}: {FATAL_NOTES[note]}"
     if facts.dot_loop_conversions:
         yield "convert-layout", f"the dot loop converts layouts: {facts.dot_loop_conversions[0]}"
+
+
+def judge_version(facts: CompiledFacts) -> Iterator[tuple[str, str]]:
+    """Codes and sentences for what no kernel should be, however it is written."""
+    if facts.stack or facts.counts.get("LDL", 0) or facts.counts.get("STL", 0):
+        yield "stack", f"{facts.stack} bytes of stack per thread: values are spilled to memory"
+    elif facts.spill_stores or facts.spill_loads:
+        yield "stack", f"{facts.spill_stores} bytes of spill stores and {facts.spill_loads} of loads"
+    for note in sorted(set(facts.notes) & set(FATAL_NOTES)):
+        yield f"c{note}", f"ptxas remark C{note}: {FATAL_NOTES[note]}"
     if facts.shared > SHARED_BYTES:
         yield "shared-memory", f"{facts.shared} bytes of shared memory; a CTA has {SHARED_BYTES}"
 
@@ -163,7 +168,8 @@ def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
     built.compiled += 1
     built.configs.add(variant.case.config)
     built.registers, built.shared = max(built.registers, facts.registers), max(built.shared, facts.shared)
-    built.findings += [_finding(loaded, code, text, variant) for code, text in judge(facts)]
+    judged = judge(facts) if loaded.conversion.version is None else judge_version(facts)
+    built.findings += [_finding(loaded, code, text, variant) for code, text in judged]
 
 
 def compile_dispatch(dispatch: Any) -> Any:
@@ -202,6 +208,7 @@ def compile_dispatch(dispatch: Any) -> Any:
         signature,
         constants,
         num_warps=warps,
+        num_stages=dispatch.options.get("num_stages", 3),
         target=TARGET,
         divisible_by_16=divisible,
         options=options,
@@ -248,7 +255,9 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
             if evaluate(expression, known) != stride:
                 return None
         size = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, wanted, strict=True))
-        tensors[spec.name] = tlx.sim.tensor(np.empty(size, kind))
+        memory = np.empty(size, kind)
+        steps = [stride * kind.itemsize for stride in wanted]
+        tensors[spec.name] = tlx.sim.tensor(np.ndarray(shape, kind, memory, 0, steps))
         for constexpr in contract.constexprs:
             if constexpr.kind == "dtype" and constexpr.dtype_of == spec.name:
                 known[constexpr.name] = str(tensors[spec.name].dtype)

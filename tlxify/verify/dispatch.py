@@ -49,11 +49,16 @@ def viewed(tensors: Mapping[str, Any], dispatch: Any) -> frozenset[str]:
     return frozenset(addresses[base.data_ptr()] for base in bases if base.data_ptr() in addresses)
 
 
-def misdirected(case: Case, arguments: Arguments, dispatch: Any, through_views: frozenset[str]) -> str | None:
+def misdirected(
+    case: Case, arguments: Arguments, dispatch: Any, through_views: frozenset[str], converted: Any
+) -> str | None:
     """Why the dispatch is not what the case demands, or None.
 
-    `through_views` names the tensors that the specialized kernel reads through descriptors on ordinary input.
+    `through_views` names the tensors that the specialized kernel reads through descriptors on ordinary input, and
+    `converted` is that kernel.
     """
+    if dispatch.path == "specialized" and dispatch.kernel is not converted:
+        return "another kernel than the specialized one would run under its name"
     wanted = case.path
     if wanted == "specialized" and (not arguments.faithful or dispatch.code in STRUCTURAL):
         return None

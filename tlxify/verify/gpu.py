@@ -1,81 +1,81 @@
-"""Rung RAN: real launches on a Hopper GPU. Only called in a child process, under a timeout.
+"""Launches on a Hopper GPU for the rung RAN. Only called in a child process, under a timeout; see `ran`.
 
-Needs torch and Triton beside tlx and tlxify. Source and conversion run on equal tensors in fresh memory; the launcher's
-own record says which of the two kernels ran.
+Needs torch and Triton beside tlx and tlxify. Source and conversion run on equal tensors in fresh memory, one launch at
+a time, so that a hang or an illegal access is known to be the one's or the other's; the launcher's own record says
+which of the two kernels ran.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..contract import Contract
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
-from .buffers import Arguments, Inapplicable, Memory, make_arguments
+from .buffers import Inapplicable, Memory, make_arguments
 from .cases import Case
 from .compare import compare
+from .device import Hung, Launch, scratch_memory, settle
 from .inputs import edge_cases, full_size_case
 from .loading import Loaded, load
 from .oracle import as_constexpr
+from .record import Record
 
 #: Launches of each repeated case; races between warps show in one of thirty, or never.
 REPEATS = 30
+#: Cases that are launched so often, by name.
+REPEATED = ("own tiles", "full size", "captured")
 #: Tiles along each side of the result, and trips, of the large launches: several waves of CTAs.
 TILES, TRIPS = 16, 16
-
-
-@dataclass(slots=True)
-class Record:
-    """What ran."""
-
-    launches: int = 0
-    specialized: int = 0
-    original: int = 0
-    identical: int = 0
-    compared: int = 0
-    repeats: int = 0
-    unstable_source: bool = False
-    #: Cases that the source itself cannot be launched on, and why.
-    source_failures: list[str] = field(default_factory=list)
-    configs: set[int] = field(default_factory=set)
-    #: The largest difference from the source, relative to size and scale of the output.
-    worst: float = 0.0
-    findings: list[Evidence] = field(default_factory=list)
+#: Repeats of the source that differ and are measured: each is fetched from the device.
+MEASURED = 4
+#: Findings after which more of the same help nobody.
+ENOUGH = 3
 
 
 def run_on_gpu(
-    conversion: Conversion, progress: Callable[[str], None] = lambda text: None, repeats: int = REPEATS
-) -> tuple[dict[str, Any], list[Evidence]]:
-    """Figures ("skipped" with a reason, or "facts" by code) and findings."""
-    reason = _unusable()
+    conversion: Conversion,
+    progress: Callable[[str], None] = lambda text: None,
+    repeats: int = REPEATS,
+    config: int | None = None,
+    start: int = 0,
+    cases: Sequence[Case] | None = None,
+    partial: Callable[[Record, list[Evidence]], None] = lambda record, findings: None,
+) -> tuple[Record | str, list[Evidence]]:
+    """What ran, or why nothing could, and findings; `detail` of a finding begins with the number of its case.
+
+    Args:
+        conversion: its module is imported and run here.
+        progress: called with a line per case.
+        repeats: launches of each repeated case.
+        config: only the cases of this config.
+        start: cases before this one are left out.
+        cases: instead of the contract's own.
+        partial: called after each case with the record and the findings so far.
+    """
+    reason = unusable()
     if reason is not None:
-        return {"skipped": f"TLX605 no launch on a GPU: {reason}"}, []
-    session = _Session(load(conversion), repeats)
-    cases = gpu_cases(conversion.contract)
-    for number, case in enumerate(cases, 1):
-        progress(f"ran: {number}/{len(cases)} {case.name}")
-        session.run(case, thorough=case.name in ("own tiles", "full size"))
-        if len(session.record.findings) >= 3 or not session.alive():
+        return f"TLX605 no launch on a GPU: {reason}", []
+    session = Session(load(conversion), repeats)
+    cases = cases_of(conversion) if cases is None else cases
+    for number, case in enumerate(cases):
+        if number < start or (config is not None and case.config != config):
+            continue
+        progress(f"ran: {number + 1}/{len(cases)} {case.name}")
+        session.number = number
+        session.run(case, thorough=case.name in REPEATED)
+        partial(session.record, session.findings)
+        if session.dead:
+            session.record.resume = number + 1
+        if session.dead or len(session.findings) >= ENOUGH:
             break
-    record = session.record
-    if not record.findings and not record.specialized:
-        session.found("never-specialized", "no launch took the specialized kernel", cases[0])
-    stability = "as unstable as the source" if record.unstable_source else "every repeat bit-identical"
-    facts = {
-        "launches": f"{record.launches} launches of {len(cases)} cases, {len(record.configs)} configs on a GPU",
-        "numerics": f"{record.identical} of {record.compared} outputs bit-identical to the source; "
-        f"the worst differs by {record.worst:.2g}",
-        "stability": f"{record.repeats} repeats: {stability}",
-        "dispatch": f"specialized in {record.specialized} launches, the original in {record.original}",
-    }
-    if record.source_failures:
-        facts["source-fails"] = f"the source fails in {len(record.source_failures)} cases; {record.source_failures[0]}"
-    return {"facts": facts}, record.findings
+    return session.record, session.findings
 
 
-def _unusable() -> str | None:
+def unusable() -> str | None:
+    """Why nothing can be launched here."""
     import torch
 
     if not torch.cuda.is_available():
@@ -84,10 +84,15 @@ def _unusable() -> str | None:
     return None if major == 9 else f"compute capability {major}.{minor}, not 9.x"
 
 
-def gpu_cases(contract: Contract) -> list[Case]:
+def cases_of(conversion: Conversion) -> list[Case]:
+    """The launches of a conversion, or of two versions of a kernel, which have no guard between them."""
+    return gpu_cases(conversion.contract, guarded=conversion.version is None)
+
+
+def gpu_cases(contract: Contract, *, guarded: bool = True) -> list[Case]:
     """The edge cases with each config's own tiles, and a large launch of each config."""
     cases = []
-    for case in edge_cases(contract):
+    for case in edge_cases(contract, guarded=guarded):
         if case.zeroed is not None:
             continue
         if not case.tiles:
@@ -110,69 +115,44 @@ def gpu_cases(contract: Contract) -> list[Case]:
     return cases + [full_size_case(contract, index, tiles=TILES, trips=TRIPS) for index in range(len(contract.configs))]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Launch:
-    """One set of arguments, on the host and on the device. `owners` maps the arrays that own memory to their copies."""
+class Session:
+    """Launches of one conversion in this process, and what came of them."""
 
-    case: Case
-    arguments: Arguments
-    owners: Mapping[int, Any]
-
-    def again(self) -> _Launch:
-        """The same arguments in fresh memory on the device."""
-        return _Launch(self.case, self.arguments, {key: owner.clone() for key, owner in self.owners.items()})
-
-    def equals(self, other: _Launch) -> bool:
-        """Whether all memory, canaries included, has the same bits as another launch of these arguments."""
-        import torch
-
-        pairs = ((owner, other.owners[key]) for key, owner in self.owners.items())
-        return all(torch.equal(mine.view(torch.uint8), theirs.view(torch.uint8)) for mine, theirs in pairs)
-
-    def fetch(self) -> Mapping[str, Memory]:
-        """The written tensors, after copying all memory back into the arguments."""
-        for memory in self.arguments.tensors.values():
-            _from_gpu(self.owners[id(memory.owner)], memory)
-        return {name: memory for name, memory in self.arguments.tensors.items() if memory.spec.writes}
-
-
-class _Session:
     def __init__(self, loaded: Loaded, repeats: int) -> None:
+        import tlx
+
         self.loaded = loaded
         self.contract = loaded.conversion.contract
         self.repeats = repeats
-        self.record = Record()
-
-    def alive(self) -> bool:
-        """Whether this process can still use the GPU: after an illegal access by any kernel it cannot."""
-        import torch
-
-        try:
-            torch.cuda.synchronize()
-        except RuntimeError:
-            return False
-        return True
+        self.record = Record(about=_about(loaded))
+        self.findings: list[Evidence] = []
+        #: Which case is being run, for messages; whether a kernel has made the GPU useless to this process.
+        self.number = 0
+        self.dead = False
+        # What is verified is the conversion, whatever a user would rather run.
+        tlx.policy("always")
+        scratch_memory()
 
     def run(self, case: Case, *, thorough: bool) -> None:
-        """Runs source and conversion once each, the conversion again and again if `thorough`."""
+        """Runs source and conversion once each, and both again and again if `thorough`."""
         try:
             source, converted = self._prepare(case, 0), self._prepare(case, 1)
         except Inapplicable:
             return
         if 0 in source.arguments.grid:
             return
+        self.record.cases += 1
         pristine, source_pristine = converted.again(), source.again()
         try:
             self._launch(self.loaded.source, source)
+            stable = not thorough or self._source_repeats(case, source, source_pristine)
         except Exception as error:  # whatever it is, it is not the conversion's fault
-            self.record.source_failures.append(f"{case.name}: {type(error).__name__}: {str(error).splitlines()[0]}")
+            self.dead = _deadly(error)
+            self.record.source_failures.append(f"{case.name}: {_told(error)}")
             return
-        stable = True
-        if thorough:
-            self._launch(self.loaded.source, source_pristine)
-            stable = source.equals(source_pristine)
-            self.record.unstable_source |= not stable
-        fast = self._launch_converted(converted)
+        fast = self._launch_converted(case, converted)
+        if fast is None:
+            return
         if case.path == "specialized" and converted.arguments.faithful and not fast:
             self.found("dispatch", "the original kernel ran where the specialized one must", case)
         if case.path == "original" and fast:
@@ -181,53 +161,98 @@ class _Session:
             if fast:
                 self.found("dispatch", "the specialized kernel ran although its output overlaps an input", case)
             return  # the source races with itself there: nothing to compare
-        self._compare(case, converted, source)
-        for repeat in range(self.repeats - 1 if thorough and fast and stable else 0):
+        if stable is not None:
+            self._compare(case, converted, source, source_pristine)
+        if self.dead or not (thorough and fast and stable is not False):
+            return
+        for repeat in range(self.repeats - 1):
             other = pristine.again()
-            self._launch(self.loaded.bound, other)
+            if self._launch_converted(case, other, counted=False) is None:
+                return
             self.record.repeats += 1
             if not other.equals(converted):
                 self.found("unstable", f"the result differs from run to run (repeat {repeat + 1})", case)
                 return
 
-    def _prepare(self, case: Case, run: int) -> _Launch:
-        arguments = make_arguments(self.contract, case, run)
-        owners: dict[int, Any] = {}
-        for memory in arguments.tensors.values():
-            if id(memory.owner) not in owners:
-                owners[id(memory.owner)] = _to_gpu(memory)
-        return _Launch(case, arguments, owners)
+    def _source_repeats(self, case: Case, first: Launch, pristine: Launch) -> bool | None:
+        """Whether repeats of the source have the same bits; None if they differ by more than the tolerance."""
+        others = 0
+        for _ in range(self.repeats - 1):
+            other = pristine.again()
+            self._launch(self.loaded.source, other)
+            if other.equals(first):
+                continue
+            others += 1
+            if others > MEASURED:
+                break
+            if (text := self._differs(case, other, first)) is not None:
+                self.record.source_varies.append(f"{case.name}: its own repeats differ: {text}")
+                return None
+        self.record.unstable_source |= others > 0
+        return not others
 
-    def _launch(self, kernel: Any, launch: _Launch) -> None:
-        """Runs a kernel and waits for it: what fails, fails here."""
-        import torch
+    def _differs(self, case: Case, one: Launch, other: Launch) -> str | None:
+        """How two runs of the source differ by more than the tolerance, in words."""
+        # Launches made `again` share their arguments: what is fetched needs arguments of its own.
+        theirs = other.fetch()
+        mine = self._prepare(case, 0).holding(one).fetch()
+        for name, memory in mine.items():
+            result = _compared(name, memory, theirs[name])
+            if result.mismatch is not None:
+                return str(result.mismatch)
+        return None
 
-        tensors = {}
-        for name, memory in launch.arguments.tensors.items():
-            array, owner = memory.array, memory.owner
-            start = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-            steps = [step // array.itemsize for step in array.strides]
-            device = launch.owners[id(owner)]
-            tensors[name] = torch.as_strided(device, array.shape, steps, start // array.itemsize)
+    def _prepare(self, case: Case, run: int) -> Launch:
+        return Launch.of(case, make_arguments(self.contract, case, run))
+
+    def _launch(self, kernel: Any, launch: Launch) -> None:
+        """Runs a kernel and waits for it."""
         config = launch.case.launch_config(self.contract)
         options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
         scalars = {name: as_constexpr(value) for name, value in launch.arguments.scalars.items()}
-        kernel[launch.arguments.grid](**tensors, **scalars, **launch.arguments.constants, **options)
-        torch.cuda.synchronize()
+        arguments = {**launch.tensors(), **scalars, **launch.arguments.constants, **options}
+        kernel[launch.arguments.grid](**arguments)
+        settle()
         self.record.launches += 1
 
-    def _launch_converted(self, launch: _Launch) -> bool:
-        """Whether the specialized kernel ran, by the launcher's own count."""
+    def launch_converted(self, case: Case) -> bool | None:
+        """Launches the conversion alone: whether the specialized kernel ran, None if the launch failed.
+
+        Raises:
+            Inapplicable: the contract does not allow the case's layouts.
+        """
+        return self._launch_converted(case, self._prepare(case, 1))
+
+    def _launch_converted(self, case: Case, launch: Launch, *, counted: bool = True) -> bool | None:
+        """Whether the specialized kernel ran, by the launcher's own count; None if the launch failed."""
         before = self._fast_launches()
-        self._launch(self.loaded.bound, launch)
+        try:
+            self._launch(self.loaded.bound, launch)
+        except Exception as error:
+            self.dead = _deadly(error)
+            text = f"in the conversion, after the source ran on equal arguments: {_told(error)}"
+            self.found(_code(error), text, case)
+            return None
         fast = self._fast_launches() > before
-        self.record.specialized += fast
-        self.record.original += not fast
+        if counted:
+            self.record.specialized += fast
+            self.record.original += not fast
         if fast:
-            self.record.configs.add(launch.case.config)
+            self._ran_with(case)
         return fast
 
-    def _compare(self, case: Case, converted: _Launch, source: _Launch) -> None:
+    def _ran_with(self, case: Case) -> None:
+        """Remembers what the specialized kernel ran with."""
+        record = self.record
+        config = case.launch_config(self.contract)
+        constants = {name: _plain(as_constexpr(value)) for name, value in config.values}
+        constants["num_warps"] = config.num_warps
+        if constants not in record.constants:
+            record.constants.append(constants)
+        if case.config not in record.configs:
+            record.configs.append(case.config)
+
+    def _compare(self, case: Case, converted: Launch, source: Launch, pristine: Launch) -> None:
         mine, theirs = converted.fetch(), source.fetch()
         for memory in converted.arguments.tensors.values():
             if (damage := memory.damaged()) is not None:
@@ -235,13 +260,22 @@ class _Session:
                 return
         trips = "" if case.trips is None else f" at {case.trips} trips of the dot loop"
         for name, memory in mine.items():
-            other = theirs[name]
-            result = compare(name, memory.array, other.array, None, memory.dtype, memory.unwritten(), other.unwritten())
+            result = _compared(name, memory, theirs[name])
             self.record.compared += 1
             self.record.identical += result.identical
+            self.record.exact &= result.identical
             self.record.worst = max(self.record.worst, result.error)
-            if result.mismatch is not None:
-                self.found("mismatch", f"{result.mismatch}{trips}", case)
+            if result.mismatch is None:
+                continue
+            # Before the conversion is blamed: would the source give this answer twice?
+            try:
+                if self._source_repeats(case, source, pristine) is None:
+                    return
+            except Exception as error:
+                self.dead = _deadly(error)
+                self.record.source_failures.append(f"{case.name}: {_told(error)}")
+                return
+            self.found("mismatch", f"{result.mismatch}{trips}", case)
 
     def _fast_launches(self) -> int:
         """Specialized launches so far, as the launcher counts them."""
@@ -252,31 +286,53 @@ class _Session:
     def found(self, code: str, text: str, case: Case) -> None:
         """Keeps a finding."""
         file = self.loaded.conversion.file
-        self.record.findings.append(Evidence(Rung.RAN, False, code, text, f"with {case}", file, 1))
+        self.findings.append(Evidence(Rung.RAN, False, code, text, f"{self.number}: with {case}", file, 1))
 
 
-def _to_gpu(memory: Memory) -> Any:
+def _compared(name: str, mine: Memory, theirs: Memory) -> Any:
+    return compare(name, mine.array, theirs.array, None, mine.dtype, mine.unwritten(), theirs.unwritten())
+
+
+def _deadly(error: Exception) -> bool:
+    """Whether this process can no longer use the GPU: after an illegal access or a hang, by whichever kernel."""
+    if isinstance(error, Hung):
+        return True
+    try:
+        settle()
+    except (Hung, RuntimeError):
+        return True
+    return False
+
+
+def _code(error: Exception) -> str:
+    """What kind of finding a failed launch is."""
+    if isinstance(error, Hung):
+        return "hang"
+    text = str(error).lower()
+    if "illegal memory access" in text or "misaligned address" in text or "out-of-range" in text:
+        return "illegal-access"
+    return "gpu-error" if "cuda error" in text or "device-side assert" in text else "crash"
+
+
+def _told(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, int | float | str | bool | type(None)) else str(value)
+
+
+def _about(loaded: Loaded) -> dict[str, str]:
+    """What a proof of bit-equality is about; empty where the kernels have no text to name."""
     import torch
+    import triton
 
-    bits = torch.from_numpy(memory.owner.view("u1").copy()).cuda()
-    return bits.view(_TORCH[memory.dtype](torch))
+    import tlx
 
-
-def _from_gpu(owner: Any, memory: Memory) -> None:
-    import torch
-
-    memory.owner.view("u1")[...] = owner.view(torch.uint8).cpu().numpy()
-
-
-_TORCH: Mapping[str, Callable[[Any], Any]] = {
-    "fp16": lambda torch: torch.float16,
-    "bf16": lambda torch: torch.bfloat16,
-    "fp32": lambda torch: torch.float32,
-    "fp64": lambda torch: torch.float64,
-    "fp8e4nv": lambda torch: torch.float8_e4m3fn,
-    "fp8e5": lambda torch: torch.float8_e5m2,
-    "i8": lambda torch: torch.int8,
-    "i16": lambda torch: torch.int16,
-    "i32": lambda torch: torch.int32,
-    "i64": lambda torch: torch.int64,
-}
+    try:
+        source, converted = tlx.fingerprint_of(loaded.source), tlx.fingerprint_of(loaded.bound.converted)
+    except (AttributeError, OSError):
+        return {}
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    return {"source": source, "converted": converted, "device": device, "triton": triton.__version__}

@@ -1,25 +1,23 @@
-"""Launches from the contract: the edge cases that every kernel is tried on, and a strategy that draws more."""
+"""Launches from the contract: the edge cases that every kernel is tried on. `strategies` draws more."""
 
 from __future__ import annotations
 
 import ast
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
-from ..contract import Contract, TensorSpec, cdiv
+from ..contract import Contract, TensorSpec, cdiv, evaluate
 from .cases import ALL_SCHEDULES, FEW_SCHEDULES, ONE_SCHEDULE, Case, Data, Layout, Path
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
 
 #: Tiles for simulation: the least that `tl.dot` takes; twice as many rows, so that two consumer groups can share them.
 SMALL_TILE = 16
 SMALL_ROWS = 32
 #: Elements of 16 bits in the 16 bytes that the TMA steps by.
 ALIGNED_SIZE = 8
+#: Trips of the longest launch, of one tile of the result: a kernel that loses one trip in 64 shows it.
+MANY_TRIPS = 65
 
 
 def small_tiles(contract: Contract, config: int) -> tuple[tuple[str, int], ...]:
@@ -39,11 +37,16 @@ def stages_of(contract: Contract, config: int) -> int:
     return max(2, contract.configs[config].num_stages)
 
 
-def edge_cases(contract: Contract) -> tuple[Case, ...]:
+def edge_cases(contract: Contract, *, guarded: bool = True) -> tuple[Case, ...]:
     """The launches that are always tried, cheapest kinds of trouble first.
 
     Every config runs once with its own tiles; the first config of each combination of warps and stages runs all trip
     counts with small ones, and the first of all every size, layout, dtype, option and kind of data.
+
+    Args:
+        contract: what a valid launch is.
+        guarded: a launcher decides which kernel runs, and which launches it must leave to the original is tried as
+            well. Without one, launches are left out that no version of a kernel needs to stand.
     """
     seen: set[tuple[int, int]] = set()
     cases: list[Case] = []
@@ -58,46 +61,37 @@ def edge_cases(contract: Contract) -> tuple[Case, ...]:
     cases += _options(contract)
     cases += _fallbacks(contract)
     cases += [_own_tiles(contract, index) for index in range(len(contract.configs))]
-    return tuple(cases)
+    cases = [suited for case in cases if (suited := _suited(contract, case)) is not None]
+    if not guarded:
+        cases = [replace(case, path="any") for case in cases if case.zeroed is None and not _troubled(case)]
+    distinct: dict[Case, Case] = {}
+    for case in cases:
+        distinct.setdefault(replace(case, name=""), case)
+    return tuple(distinct.values())
 
 
-def draw_cases(contract: Contract) -> SearchStrategy[Case]:
-    """Launches drawn at random: config, trips, ragged ends, layouts, dtype, data and schedule; they shrink towards the
-    first config, one tile and the late schedule.
-    """
-    from hypothesis import strategies as st
+def _suited(contract: Contract, case: Case) -> Case | None:
+    """The case with layouts and values that the user's contract allows; None if that is another case."""
+    bounds = {name: (low, high) for name, low, high in contract.bounds}
+    for name, value in case.values:
+        if name in bounds and isinstance(value, int):
+            low, high = bounds[name]
+            if value < low or (high is not None and value > high):
+                return None
+    if case.zeroed is not None and bounds.get(case.zeroed, (0, None))[0] > 0:
+        return None
+    layouts = dict(case.layouts)
+    for tensor in contract.tensors:
+        if not tensor.layouts or (layout := case.layout(tensor.name)) in tensor.layouts:
+            continue
+        if layout not in ("rows", "padded"):
+            return None
+        layouts[tensor.name] = next((other for other in ("rows", "padded") if other in tensor.layouts), layout)
+    return replace(case, layouts=tuple(layouts.items()))
 
-    @st.composite
-    def case(draw: Any) -> Case:
-        index = draw(st.integers(0, len(contract.configs) - 1))
-        base = _base(contract, index)
-        sizes = dict(base.values)
-        constants = base.constants(contract)
-        trips = draw(st.integers(1, 2 * stages_of(contract, index) + 2)) if contract.contracted else None
-        if contract.contracted and trips is not None:
-            size, tile = contract.contracted
-            extent = _extent(constants, tile)
-            sizes[size] = trips * extent - draw(st.integers(0, extent - 1))
-        for size, tile in contract.tiled:
-            sizes[size] = draw(st.integers(1, 2 * _extent(constants, tile) + 1))
-        layouts: list[tuple[str, Layout]] = [
-            (tensor.name, draw(st.sampled_from(("padded", "padded-columns", "rows", "padded", "columns"))))
-            for tensor in contract.tensors
-        ]
-        data: Data = draw(st.sampled_from(("normal", "ones", "special", "large")))
-        return replace(
-            base,
-            name="drawn",
-            values=tuple(_whole(contract, constants, sizes).items()),
-            layouts=tuple(layouts),
-            dtype=draw(st.integers(0, 1)),
-            data=data,
-            path="any",
-            schedules=(draw(st.sampled_from(ALL_SCHEDULES)),),
-            trips=trips,
-        )
 
-    return case()
+def _troubled(case: Case) -> bool:
+    return any(layout in ("odd", "overlap") for _, layout in case.layouts)
 
 
 def full_size_case(contract: Contract, index: int, *, odd: bool = False, tiles: int = 32, trips: int = 64) -> Case:
@@ -105,14 +99,26 @@ def full_size_case(contract: Contract, index: int, *, odd: bool = False, tiles: 
 
     Sizes are multiples of the tiles; if `odd`, no size of the result is a multiple of anything.
     """
-    base = _base(contract, index, small=False)
+    base = base_case(contract, index, small=False)
     constants = base.constants(contract)
-    sizes = {size: tiles * _extent(constants, tile) - (3 if odd else 0) for size, tile in contract.tiled}
+    sizes = {size: tiles * tile_extent(constants, tile) - (3 if odd else 0) for size, tile in contract.tiled}
     if contract.contracted is not None:
         size, tile = contract.contracted
-        sizes[size] = trips * _extent(constants, tile) - (8 if odd else 0)
+        sizes[size] = trips * tile_extent(constants, tile) - (8 if odd else 0)
     layouts: tuple[tuple[str, Layout], ...] = base.layouts if odd else ()
-    return _with(replace(base, name="full size", layouts=layouts), contract, **sizes)
+    return with_sizes(replace(base, name="full size", layouts=layouts), contract, **sizes)
+
+
+def own_tiles(contract: Contract, case: Case) -> Case:
+    """The case with the config's own tiles: as many of them along each size, with as much left over."""
+    small, own = dict(case.tiles), dict(contract.configs[case.config].values)
+    values = dict(case.values)
+    for size, tile in [*contract.tiled, *([contract.contracted] if contract.contracted else [])]:
+        value, step, full = values.get(size), small.get(tile), own.get(tile)
+        if isinstance(value, int) and isinstance(step, int) and isinstance(full, int):
+            tiles = (value + step // 2) // step
+            values[size] = max(0, tiles * full + value - tiles * step)
+    return with_sizes(replace(case, tiles=(), values=tuple(values.items())), contract)
 
 
 def _tiles(contract: Contract) -> list[str]:
@@ -122,12 +128,13 @@ def _tiles(contract: Contract) -> list[str]:
     return list(dict.fromkeys([*named, *(spec.name for spec in contract.constexprs if spec.kind == "tile")]))
 
 
-def _extent(constants: dict[str, object], tile: str) -> int:
+def tile_extent(constants: dict[str, object], tile: str) -> int:
+    """Elements along one axis of a tile."""
     extent = constants.get(tile, SMALL_TILE)
     return extent if isinstance(extent, int) else SMALL_TILE
 
 
-def _base(contract: Contract, index: int, *, small: bool = True) -> Case:
+def base_case(contract: Contract, index: int, *, small: bool = True) -> Case:
     """Two tiles along each tiled size (the last one ragged), two trips, padded rows, first options."""
     tiles = small_tiles(contract, index) if small else ()
     if small:  # what a call sets beside the config's tiles
@@ -148,16 +155,16 @@ def _base(contract: Contract, index: int, *, small: bool = True) -> Case:
         if spec.name not in constants and spec.kind != "dtype":
             values[spec.name] = spec.choices[0] if spec.choices else None
     for size, tile in contract.tiled:
-        extent = _extent(constants, tile)
+        extent = tile_extent(constants, tile)
         values[size] = 2 * extent - 3
     trips = None
     if contract.contracted is not None:
         size, tile = contract.contracted
         trips = 2
-        values[size] = trips * _extent(constants, tile)
+        values[size] = trips * tile_extent(constants, tile)
     layouts: tuple[tuple[str, Layout], ...] = tuple((tensor.name, "padded") for tensor in contract.tensors)
-    values = _whole(contract, constants, values)
-    return replace(case, values=tuple(values.items()), layouts=layouts, path="specialized", trips=trips)
+    case = replace(case, values=tuple(values.items()), layouts=layouts, path="specialized", trips=trips)
+    return with_sizes(case, contract)
 
 
 def _chunks(contract: Contract) -> set[str]:
@@ -168,45 +175,83 @@ def _chunks(contract: Contract) -> set[str]:
 
 
 def _whole(contract: Contract, constants: dict[str, object], values: dict[str, object]) -> dict[str, object]:
-    """The values, with sizes that the kernel does not mask rounded up to whole tiles: other launches are not valid.
+    """The values inside the contract's bounds, with sizes that the kernel does not mask rounded up to whole tiles.
 
-    Sizes that are strides are rounded up as well: other launches are valid, and the original's.
+    Other launches are not valid. Sizes that are strides are rounded up as well: other launches are the original's.
     """
-    for size, tile in contract.multiples:
-        length, extent = values[size], _extent(constants, tile)
-        if isinstance(length, int):
-            values[size] = cdiv(length, extent) * extent
-    for size in contract.aligned:
-        if isinstance(length := values.get(size), int):
-            values[size] = cdiv(length, ALIGNED_SIZE) * ALIGNED_SIZE
+    for size, low, high in contract.bounds:
+        if isinstance(length := values.get(size), int) and length > 0:
+            values[size] = max(low, length if high is None else min(length, high))
+    steps = [(size, _step(tile, {**values, **constants})) for size, tile in contract.multiples]
+    for size, step in [*steps, *((size, ALIGNED_SIZE) for size in contract.aligned)]:
+        length = values.get(size)
+        if isinstance(length, int) and step > 0:
+            high = next((high for name, _, high in contract.bounds if name == size), None)
+            whole = cdiv(length, step) * step
+            values[size] = whole if high is None or whole <= high else high // step * step
     return values
 
 
-def _with(case: Case, contract: Contract, **sizes: int) -> Case:
-    """The case with other sizes, and its trips recounted."""
+def _step(text: str, known: dict[str, object]) -> int:
+    try:
+        return evaluate(text, known)
+    except KeyError:
+        return SMALL_TILE  # a tile that neither the config nor the call names
+
+
+def with_sizes(case: Case, contract: Contract, **sizes: int) -> Case:
+    """The case with other sizes, as near to them as the contract allows, and its trips recounted."""
     values = _whole(contract, case.constants(contract), {**dict(case.values), **sizes})
     trips = case.trips
     if contract.contracted is not None:
         size, tile = contract.contracted
-        length = values[size]
+        length = values.get(size)
         if isinstance(length, int):
-            trips = cdiv(length, _extent(case.constants(contract), tile))
+            trips = cdiv(length, tile_extent(case.constants(contract), tile))
     return replace(case, values=tuple(values.items()), trips=trips)
 
 
 def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
-    base, stages = _base(contract, index), stages_of(contract, index)
+    base, stages = base_case(contract, index), stages_of(contract, index)
     if contract.contracted is None:
         yield replace(base, name="two tiles each way", schedules=ALL_SCHEDULES)
+        # Which sizes the trips come from is not known: enough of all of them fills every ring twice.
+        yield from _deep(contract, base, contract.tiled, "many tiles each way", thorough=thorough)
         return
     size, tile = contract.contracted
-    extent = _extent(base.constants(contract), tile)
+    extent = tile_extent(base.constants(contract), tile)
     schedules = ALL_SCHEDULES if thorough else FEW_SCHEDULES
     for trips in sorted({1, stages - 1, stages, stages + 1, 2 * stages + 1}):
-        case = replace(base, name=f"{trips} trips", schedules=schedules)
-        yield _with(case, contract, **{size: trips * extent})
+        case = with_sizes(replace(base, schedules=schedules), contract, **{size: trips * extent})
+        yield replace(case, name=f"{case.trips} trips")
+    if contract.free_sizes or _numbers(contract):
+        yield from _deep(contract, base, [contract.contracted], "twice as many trips, shared", thorough=thorough)
+    if thorough and not _sizes_a_result(contract, size):
+        single = {other: tile_extent(base.constants(contract), tile) for other, tile in contract.tiled}
+        case = with_sizes(replace(base, schedules=ONE_SCHEDULE), contract, **single, **{size: MANY_TRIPS * extent})
+        yield replace(case, name=f"{case.trips} trips of one tile")
     if not _sizes_a_result(contract, size):
         yield replace(base, name="0 trips behind the guard", schedules=schedules, zeroed=size, trips=0)
+
+
+def _numbers(contract: Contract) -> list[str]:
+    """Numbers of a launch that nothing is known of: how many tiles a program takes, how wide a window is."""
+    return [scalar.name for scalar in contract.scalars if scalar.kind == "int" and not scalar.constexpr]
+
+
+def _deep(
+    contract: Contract, base: Case, tiled: Iterable[tuple[str, str]], name: str, *, thorough: bool
+) -> Iterator[Case]:
+    """Enough of the sizes to fill every ring twice, also where two programs share them or a number cuts them short."""
+    constants, many = base.constants(contract), 2 * stages_of(contract, base.config) + 1
+    extents = {size: tile_extent(constants, tile) for size, tile in tiled}
+    numbers = _numbers(contract)
+    if extents:
+        longest = max(extents.values())
+        values = {**dict(base.values), **dict.fromkeys(numbers, many * longest)}
+        case = replace(base, values=tuple(values.items()), schedules=FEW_SCHEDULES if thorough else ONE_SCHEDULE)
+        sizes = {size: many * extent * (1 if name.startswith("many") else 2) for size, extent in extents.items()}
+        yield replace(with_sizes(case, contract, **sizes), name=name, daring=bool(numbers))
 
 
 def _sizes_a_result(contract: Contract, size: str) -> bool:
@@ -217,33 +262,33 @@ def _sizes_a_result(contract: Contract, size: str) -> bool:
 
 def _sizes(contract: Contract) -> Iterator[Case]:
     """Off by one around every tile, and a ragged end of the contracted size."""
-    base = _base(contract, 0)
+    base = base_case(contract, 0)
     constants = base.constants(contract)
     steps = ((1, -1), (1, 1), (2, -1), (2, 1), (0, 1))
     for shift in range(len(steps) if contract.tiled else 0):
         sizes = {}
         for number, (size, tile) in enumerate(contract.tiled):
             tiles, more = steps[(shift + 2 * number) % len(steps)]
-            sizes[size] = tiles * _extent(constants, tile) + more
+            sizes[size] = tiles * tile_extent(constants, tile) + more
         what = ", ".join(f"{size} = {extent}" for size, extent in sizes.items())
-        yield _with(replace(base, name=f"sizes {what}", schedules=ALL_SCHEDULES), contract, **sizes)
+        yield with_sizes(replace(base, name=f"sizes {what}", schedules=ALL_SCHEDULES), contract, **sizes)
     if contract.contracted is not None:
         size, tile = contract.contracted
-        extent, stages = _extent(constants, tile), stages_of(contract, 0)
+        extent, stages = tile_extent(constants, tile), stages_of(contract, 0)
         for length in (stages * extent + 1, 2 * stages * extent - 1, extent // 2):
             case = replace(base, name=f"ragged {size}", schedules=ALL_SCHEDULES)
-            yield _with(case, contract, **{size: length})
+            yield with_sizes(case, contract, **{size: length})
 
 
 def _layouts(contract: Contract) -> Iterator[Case]:
     """Contiguous and transposed operands, alone and together."""
-    base = _base(contract, 0)
+    base = base_case(contract, 0)
     constants = base.constants(contract)
-    sizes = {size: 2 * _extent(constants, tile) for size, tile in contract.tiled}
+    sizes = {size: 2 * tile_extent(constants, tile) for size, tile in contract.tiled}
     if contract.contracted is not None:
         size, tile = contract.contracted
-        sizes[size] = (stages_of(contract, 0) + 1) * _extent(constants, tile)
-    even = _with(base, contract, **sizes)
+        sizes[size] = (stages_of(contract, 0) + 1) * tile_extent(constants, tile)
+    even = with_sizes(base, contract, **sizes)
     yield replace(even, name="contiguous", layouts=())
     wide = [tensor.name for tensor in contract.tensors if len(tensor.shape) >= 2]
     for name in wide:
@@ -254,12 +299,12 @@ def _layouts(contract: Contract) -> Iterator[Case]:
 
 
 def _data(contract: Contract) -> Iterator[Case]:
-    base = _base(contract, 0)
+    base = base_case(contract, 0)
     longer = base
     if contract.contracted is not None:
         size, tile = contract.contracted
-        length = (stages_of(contract, 0) + 1) * _extent(base.constants(contract), tile)
-        longer = _with(base, contract, **{size: length - 1})
+        length = (stages_of(contract, 0) + 1) * tile_extent(base.constants(contract), tile)
+        longer = with_sizes(base, contract, **{size: length - 1})
     kinds: tuple[Data, ...] = ("ones", "special", "denormal", "large")
     for data in kinds:
         yield replace(longer, name=f"{data} data", data=data)
@@ -269,7 +314,7 @@ def _data(contract: Contract) -> Iterator[Case]:
 
 def _options(contract: Contract) -> Iterator[Case]:
     """Every choice of every option, flag and number, one at a time."""
-    base = _base(contract, 0)
+    base = base_case(contract, 0)
     fixed = set(base.constants(contract))
     specs: list[tuple[str, tuple[object, ...]]] = [(spec.name, spec.choices) for spec in contract.constexprs]
     specs += [(scalar.name, scalar.choices) for scalar in contract.scalars if scalar.kind != "stride"]
@@ -282,7 +327,7 @@ def _options(contract: Contract) -> Iterator[Case]:
 
 def _fallbacks(contract: Contract) -> Iterator[Case]:
     """Launches that the original must take."""
-    base = replace(_base(contract, 0), schedules=ONE_SCHEDULE)
+    base = replace(base_case(contract, 0), schedules=ONE_SCHEDULE)
 
     def lying(tensor: TensorSpec, layout: Layout) -> Case:
         layouts = tuple({**dict(base.layouts), tensor.name: layout}.items())
@@ -299,17 +344,17 @@ def _fallbacks(contract: Contract) -> Iterator[Case]:
         # original.
         unseen = any(size == name for name, _ in contract.multiples)
         path: Path = "any" if unseen else "original"
-        yield replace(_with(base, contract, **{size: 0}), name=f"{size} = 0", path=path)
+        yield replace(with_sizes(base, contract, **{size: 0}), name=f"{size} = 0", path=path)
 
 
 def _own_tiles(contract: Contract, index: int) -> Case:
     """The config as it is: ragged everywhere, one more trip than the ring is deep."""
-    base = _base(contract, index, small=False)
+    base = base_case(contract, index, small=False)
     constants = base.constants(contract)
     sizes = {}
     for number, (size, tile) in enumerate(contract.tiled):
-        sizes[size] = _extent(constants, tile) + (-5 if number == 0 else 3)
+        sizes[size] = tile_extent(constants, tile) + (-5 if number == 0 else 3)
     if contract.contracted is not None:
         size, tile = contract.contracted
-        sizes[size] = (stages_of(contract, index) + 1) * _extent(constants, tile) - 7
-    return _with(replace(base, name="own tiles", schedules=("late", 0)), contract, **sizes)
+        sizes[size] = (stages_of(contract, index) + 1) * tile_extent(constants, tile) - 7
+    return with_sizes(replace(base, name="own tiles", schedules=("late", 0)), contract, **sizes)

@@ -7,9 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ..conversion import Conversion
+from ..diagnostics import Diagnostic
 from ..verdict import Evidence, Rung, Verdict
 from .child import Job, Limits, Outcome, run_job
 from .protocol import check_protocol, worlds_of
+from .ran import run_rung
 from .requirements import missing_for_gpu, missing_for_simulation
 
 #: Children that work at a time.
@@ -27,6 +29,7 @@ def verify(
     progress: Progress | None = None,
     limits: Limits | None = None,
     timeline: str | None = None,
+    replay: str | None = None,
 ) -> Verdict:
     """What can be proved of a conversion, up to a rung.
 
@@ -36,17 +39,21 @@ def verify(
         progress: called with one line per step, from several threads.
         limits: of each child; a child that exceeds them is a finding.
         timeline: an .html or .svg file for the picture of one simulated launch, drawn if the rung SIMULATED is tried.
+        replay: the launch that a finding named: only that is simulated.
 
     Returns:
         The highest rung that holds with all below it, the evidence, and what was skipped for want of a requirement.
     """
-    ladder = _Ladder(conversion, progress or (lambda text: None), limits or Limits(), timeline)
+    ladder = _Ladder(conversion, progress or (lambda text: None), limits or Limits(), timeline, replay)
     return ladder.climb(upto)
 
 
 class _Ladder:
-    def __init__(self, conversion: Conversion, progress: Progress, limits: Limits, timeline: str | None) -> None:
+    def __init__(
+        self, conversion: Conversion, progress: Progress, limits: Limits, timeline: str | None, replay: str | None
+    ) -> None:
         self.conversion = conversion
+        self.replay = replay
         self.timeline = timeline
         self.progress = progress
         self.limits = limits
@@ -85,6 +92,8 @@ class _Ladder:
     def protocol(self, *, ask_launcher: bool) -> list[Evidence]:
         """The text's barrier protocol, in the launches that the launcher would make, or in guessed ones."""
         conversion, launches = self.conversion, None
+        if conversion.version is not None and not conversion.version.uses_tlx:
+            return [Evidence(Rung.PROTOCOL, True, "protocol", "plain Triton: there are no barriers to get wrong")]
         why = "Triton is not here"
         if ask_launcher:
             outcome = self.jobs("launches", Rung.PROTOCOL, [{}])[0]
@@ -107,17 +116,21 @@ class _Ladder:
 
     def simulated(self) -> list[Evidence]:
         """The edge cases, dealt out to the children, and some drawn launches."""
-        drawn = DRAWN // PROCESSES
-        options = [{"share": (number, PROCESSES), "drawn": drawn} for number in range(PROCESSES)]
+        drawn = DRAWN // PROCESSES if self.replay is None else 0
+        options = [
+            {"share": (number, PROCESSES), "drawn": drawn, "replay": self.replay, "minimal": self.replay is None}
+            for number in range(PROCESSES if self.replay is None else 1)
+        ]
         outcomes = self.jobs("simulate", Rung.SIMULATED, options)
-        findings = _unique(finding for outcome in outcomes for finding in outcome.findings)
+        # Each child shrank what it found: one launch per place is enough.
+        places = {(f.code, f.line, "" if f.line else f.text): f for o in reversed(outcomes) for f in o.findings}
+        findings = list(places.values())
         figures = [outcome.figures for outcome in outcomes]
         if self.timeline is not None:
             findings += self.jobs("picture", Rung.SIMULATED, [{"file": self.timeline}])[0].findings
         for message in filter(None, (figure.get("source_fails") for figure in figures)):
             self.source_fails = True
-            text = f"the source kernel itself fails: {message.splitlines()[0]}"
-            return [Evidence(Rung.SIMULATED, True, "source-fails", text, message, self.conversion.file, 0)]
+            return [self.unlaunchable(message)]
         if findings:
             return findings
         return self._simulated(figures)
@@ -128,7 +141,10 @@ class _Ladder:
 
         configs = {index for figure in figures for index in figure.get("configs", ())}
         if not configs:
-            text = "no launch of the contract takes the specialized kernel"
+            taker = "the specialized kernel" if self.conversion.version is None else "the second version"
+            text = f"no launch of the contract suits {taker}"
+            if self.replay is not None:
+                text = f"this launch does not suit {taker}: nothing was compared"
             return [Evidence(Rung.SIMULATED, False, "never-specialized", text, "", self.conversion.file, 1)]
         runs = f"{total('runs')} simulated launches of {total('cases')} cases, {len(configs)} configs: no finding"
         identical, compared = total("identical"), total("compared")
@@ -136,10 +152,28 @@ class _Ladder:
         numerics = f"{identical} of {compared} outputs bit-identical to the source"
         numerics += f"; worst error {error:.2g} (source {source_error:.2g})"
         if any(figure.get("unlifted") for figure in figures):
-            numerics += "; no exact oracle: the source rounds to integers or fp8, so it alone was compared with"
-        dispatch = f"specialized in {total('specialized')} cases, the original in {total('original')}"
-        facts = (("schedules", runs), ("numerics", numerics), ("dispatch", dispatch))
+            numerics += "; no exact oracle: the source is TLX, or rounds to integers or fp8; it alone was compared with"
+        facts = [("schedules", runs), ("numerics", numerics)]
+        if self.conversion.version is None:
+            facts.append(
+                ("dispatch", f"specialized in {total('specialized')} cases, the original in {total('original')}")
+            )
         return [Evidence(Rung.SIMULATED, True, code, text) for code, text in facts]
+
+    def unlaunchable(self, message: str) -> Evidence:
+        """What a failing source means: a fault of its own, or of the contract where nobody but us says it is valid."""
+        contract, why = self.conversion.contract, message.splitlines()[0]
+        if contract.origin == "inferred":
+            said = Diagnostic.of(
+                "TLX606", None, name=contract.kernel, why=f"on what was inferred it fails itself: {why}"
+            )
+            code = "contract-fault"
+        else:
+            said = Diagnostic.of("TLX603", None, name=contract.kernel, why=why)
+            code = "source-fails"
+        text = f"{said.code} {said.message.splitlines()[0]}"
+        detail = f"{message}\nhelp: {said.remedy}"
+        return Evidence(Rung.SIMULATED, True, code, text, detail, self.conversion.file, 0)
 
     def compiled(self) -> list[Evidence]:
         """Cubins of all variants."""
@@ -154,7 +188,9 @@ class _Ladder:
             return [Evidence(Rung.COMPILED, False, "never-specialized", text, "", self.conversion.file, 1)]
         configs = {index for outcome in outcomes for index in outcome.figures.get("configs", ())}
         registers, shared = (max(int(o.figures.get(name, 0)) for o in outcomes) for name in ("registers", "shared"))
-        text = f"{count} cubins for sm_90 of {len(configs)} configs: no stack, HGMMA and UTMALDG in loops, USETMAXREG"
+        text = f"{count} cubins for sm_90 of {len(configs)} configs: no stack"
+        if self.conversion.version is None:
+            text += ", HGMMA and UTMALDG in loops, USETMAXREG"
         text += f"; at most {registers} registers and {shared} bytes of shared memory"
         proved = [Evidence(Rung.COMPILED, True, "machine-code", text)]
         left = {config: reason for outcome in outcomes for config, reason in outcome.figures.get("left", {}).items()}
@@ -166,16 +202,13 @@ class _Ladder:
         """Launches on a GPU; None where there is none."""
         reason = missing_for_gpu()
         if reason is None:
-            limits = Limits(self.limits.seconds, None)
-            outcome = run_job(Job("gpu", self.conversion, Rung.RAN, {}, limits), self.progress)
-            if outcome.findings:
-                return _unique(outcome.findings)
-            reason = outcome.figures.get("skipped")
-            if reason is None:
-                facts = outcome.figures.get("facts", {})
-                return [Evidence(Rung.RAN, True, str(code), str(text)) for code, text in facts.items()]
-        self.skipped.append(reason)
-        return None
+            ran = run_rung(self.conversion, self.limits, self.progress)
+            self.source_fails |= ran.source_fails
+            reason = ran.skipped
+        if reason:
+            self.skipped.append(reason)
+            return None
+        return _unique(ran.evidence)
 
     def jobs(self, name: str, rung: Rung, options: list[dict[str, Any]]) -> list[Outcome]:
         """One job per entry of `options`, side by side."""

@@ -1,8 +1,12 @@
-"""Rung SIMULATED: a conversion on the CPU, case by case, schedule by schedule. Only called in a child process."""
+"""Rung SIMULATED: a conversion on the CPU, case by case, schedule by schedule. Only called in a child process.
+
+A case that fails is shrunk, and what is reported of it can be replayed.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,12 +16,14 @@ import numpy as np
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 from .buffers import Arguments, Inapplicable, make_arguments
-from .cases import Case, Schedule
+from .cases import ONE_SCHEDULE, Case, Schedule
 from .compare import Comparison, compare
 from .dispatch import misdirected, resolve, viewed
-from .inputs import draw_cases, edge_cases
+from .inputs import edge_cases, own_tiles
 from .loading import Loaded, load
 from .oracle import Reference, SourceFails, reference
+from .replay import case_of, token
+from .shrink import shrunk
 
 #: Findings after which a run is given up: more of the same help nobody.
 ENOUGH = 4
@@ -61,8 +67,33 @@ class Simulation:
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
         self.contract = loaded.conversion.contract
+        self.version = loaded.conversion.version
+        #: The schedule under which each kind of finding showed last.
+        self.failed: dict[str, Schedule] = {}
         self.tally = Tally()
-        self.views = self._views()
+        self.views = self._views() if self.version is None else frozenset()
+
+    def cases(self) -> tuple[Case, ...]:
+        """The launches that are always tried."""
+        cases = edge_cases(self.contract, guarded=self.version is None)
+        if self.version is not None and self.version.uses_tlx and not self._stands_small_tiles(cases):
+            cases = tuple(dict.fromkeys(own_tiles(self.contract, case) for case in cases))
+        return cases
+
+    def _stands_small_tiles(self, cases: Iterable[Case]) -> bool:
+        """Whether a version written by hand is valid with other tiles than its own."""
+        import tlx.sim
+
+        case = next((case for case in cases if case.tiles and case.config == 0), None)
+        if case is None:
+            return True
+        arguments = make_arguments(self.contract, case, 0)
+        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments))
+        try:
+            tlx.sim.run(dispatch.kernel, dispatch.grid, (), dict(dispatch.kwargs))
+        except tlx.sim.SimulationError:
+            return False
+        return True
 
     def _views(self) -> frozenset[str]:
         """The tensors read through descriptors on the first launch that is specialized."""
@@ -83,14 +114,14 @@ class Simulation:
             return
         self.tally.cases += 1
         dispatch = resolve(self.loaded, case, arguments, _tensors(arguments))
-        if (text := misdirected(case, arguments, dispatch, self.views)) is not None:
-            self.tally.found(self._evidence("dispatch", text, str(case)))
+        if (text := misdirected(case, arguments, dispatch, self.views, self.loaded.bound.converted)) is not None:
+            self.tally.found(self._evidence("dispatch", text, case))
         if dispatch.path != "specialized":
             self.tally.original += 1  # the source itself would run: there is nothing to compare
             return
         self.tally.specialized += 1
         self.tally.configs.add(case.config)
-        if dispatch.grid == ():
+        if dispatch.grid == () or 0 in arguments.grid:
             return
         target = case
         if case.zeroed is not None:
@@ -98,10 +129,13 @@ class Simulation:
         try:
             expected = reference(self.loaded.source, self.contract, target)
         except SourceFails as failure:
-            self.tally.source_fails = self.tally.source_fails or f"{failure} with {case}"
+            if case.daring:
+                return
+            self.tally.source_fails = self.tally.source_fails or self.loaded.shown(f"{failure} with {case}")
             return
         self.tally.unlifted |= expected.exact is None
-        for number, schedule in enumerate(case.schedules):
+        plain = self.version is not None and not self.version.uses_tlx
+        for number, schedule in enumerate(ONE_SCHEDULE if plain else case.schedules):
             if not self._run(case, schedule, number + 2, expected):
                 return
 
@@ -121,21 +155,21 @@ class Simulation:
             report = tlx.sim.run(dispatch.kernel, dispatch.grid, (), kwargs, schedule=schedule)
         except tlx.sim.SimulationError as error:
             line = error.site.line if error.site is not None else 0
-            self.tally.found(self._evidence("simulation", self.loaded.shown(str(error)), str(case), line))
+            text = self.loaded.shown(str(error))
+            self.tally.found(self._evidence("simulation", text, case, schedule, line=line))
             return False
         for finding in report.findings:
             line = finding.site.line if finding.site.file == self.loaded.path else 0
-            detail = f"{self.loaded.shown(str(finding))}\nwith {case}"
-            self.tally.found(self._evidence(finding.code, finding.what, detail, line))
+            detail = self.loaded.shown(str(finding))
+            self.tally.found(self._evidence(finding.code, finding.what, case, schedule, detail, line))
         return not report.findings and self._compare(case, arguments, expected, schedule)
 
     def _compare(self, case: Case, arguments: Arguments, expected: Reference, schedule: Schedule) -> bool:
         """Whether the outputs in `arguments` may stand."""
-        detail = f"with {case}, schedule {schedule!r}"
         trips = "" if case.trips is None else f" at {case.trips} trips of the dot loop"
         for memory in arguments.tensors.values():
             if (damage := memory.damaged()) is not None:
-                self.tally.found(self._evidence("canary", damage, detail))
+                self.tally.found(self._evidence("canary", damage, case, schedule))
                 return False
         for name, source in expected.outputs.items():
             memory = arguments.tensors[name]
@@ -145,7 +179,8 @@ class Simulation:
             )
             self.tally.compared_with(comparison)
             if comparison.mismatch is not None:
-                self.tally.found(self._evidence("mismatch", f"{comparison.mismatch}{trips}", detail, self._line()))
+                text = f"{comparison.mismatch}{trips}"
+                self.tally.found(self._evidence("mismatch", text, case, schedule, line=self._line()))
                 return False
         return True
 
@@ -154,9 +189,33 @@ class Simulation:
         code = getattr(getattr(self.loaded.bound.converted, "fn", None), "__code__", None)
         return int(code.co_firstlineno) if code is not None else 0
 
-    def _evidence(self, code: str, text: str, detail: str, line: int = 0) -> Evidence:
-        file = self.loaded.conversion.file
-        return Evidence(Rung.SIMULATED, False, code, text.splitlines()[0], detail, file, line)
+    def shrink(self, case: Case) -> None:
+        """Replaces the findings of a failed case by those of the smallest launch that fails alike."""
+        tally, self.tally = self.tally, Tally()
+        codes = {evidence.code for evidence in tally.findings.values()}
+        schedules = tuple({self.failed[code]: None for code in codes if code in self.failed})
+
+        def fails(smaller: Case) -> bool:
+            self.tally = Tally()
+            self.run(replace(smaller, schedules=schedules or case.schedules))
+            return bool(codes & {evidence.code for evidence in self.tally.findings.values()})
+
+        least = shrunk(self.contract, case, fails)
+        if least != case and fails(least):
+            tally.findings = dict(self.tally.findings)
+        self.tally = tally
+
+    def _evidence(
+        self, code: str, text: str, case: Case, schedule: Schedule | None = None, detail: str = "", line: int = 0
+    ) -> Evidence:
+        conversion = self.loaded.conversion
+        self.failed[code] = case.schedules[0] if schedule is None else schedule
+        tried = f"with {case}" + ("" if schedule is None else f", schedule {schedule!r}")
+        launch = token(case, schedule)
+        command = shlex.join([*conversion.command, "--replay", launch]) if conversion.command else ""
+        command = command or f"tlxify.verify.verify(conversion, replay={launch!r})"
+        told = "\n".join(filter(None, (detail, tried, f"replay: {command}")))
+        return Evidence(Rung.SIMULATED, False, code, text.splitlines()[0], told, conversion.file, line)
 
 
 def simulate(
@@ -166,6 +225,8 @@ def simulate(
     progress: Callable[[str], None] = lambda text: None,
     cases: Iterable[Case] | None = None,
     enough: int = ENOUGH,
+    replay: str | None = None,
+    minimal: bool = False,
 ) -> Tally:
     """Simulates a share of the edge cases, then launches drawn at random.
 
@@ -176,15 +237,23 @@ def simulate(
         progress: called with a line per case.
         cases: instead of the edge cases.
         enough: findings after which no further case is begun.
+        replay: the launch that a finding named, instead of all others.
+        minimal: shrink the first case that fails, and end there.
     """
     np.seterr(all="ignore")  # kernels compute with infinities and NaN on purpose
     simulation = Simulation(load(conversion))
     which, of = share
-    chosen = edge_cases(conversion.contract) if cases is None else cases
+    if replay is not None:
+        cases = [case_of(replay, conversion.contract)]
+    chosen = simulation.cases() if cases is None else cases
     todo = [case for number, case in enumerate(chosen) if number % of == which]
     for number, case in enumerate(todo, 1):
         progress(f"simulated: {number}/{len(todo)} {case.name}")
         simulation.run(case)
+        if minimal and simulation.tally.findings:
+            progress(f"simulated: shrinking {case.name}")
+            simulation.shrink(case)
+            return simulation.tally
         if simulation.tally.failed >= enough or simulation.tally.source_fails:
             return simulation.tally
     if drawn and not simulation.tally.findings:
@@ -197,13 +266,15 @@ def _explore(simulation: Simulation, drawn: int) -> None:
     """Runs drawn launches; a failing one is shrunk, and only the smallest is reported."""
     from hypothesis import HealthCheck, Phase, given, settings
 
+    from .strategies import cases
+
     phases = (Phase.generate, Phase.shrink)
     checks = list(HealthCheck)
 
     @settings(
         max_examples=drawn, deadline=None, derandomize=True, database=None, phases=phases, suppress_health_check=checks
     )
-    @given(draw_cases(simulation.contract))
+    @given(cases(simulation.contract))
     def tried(case: Case) -> None:
         simulation.tally.findings.clear()
         simulation.run(case)

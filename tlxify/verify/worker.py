@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pickle
@@ -10,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TextIO
 
 from ..verdict import Evidence
 from .child import Job
@@ -28,25 +29,54 @@ def main() -> None:
     if job.limits.memory is not None:
         resource.setrlimit(resource.RLIMIT_AS, (job.limits.memory, job.limits.memory))
 
-    def say(message: dict[str, Any]) -> None:
-        answer.write(json.dumps(message) + "\n")
-        answer.flush()
-
+    report = Report(answer)
     try:
-        figures, findings = JOBS[job.name](job, lambda text: say({"progress": text}))
+        figures, findings = _work(job.name)(job, report)
     except (Exception, SystemExit) as error:
         detail = "".join(traceback.format_exception(error)[-_FRAMES:])
         text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
         figures, findings = {}, [Evidence(job.rung, False, "crash", text, detail, job.conversion.file, 1)]
-    say({"result": {"figures": figures, "findings": [asdict(finding) for finding in findings]}})
+    report.result(figures, findings)
     answer.close()
     os._exit(0)  # threads and exit handlers of foreign code have no say
+
+
+def _work(name: str) -> Callable[[Job, Report], Result]:
+    """The function behind a job: one of this module's, or "module:function" of a package that has jobs of its own."""
+    if name in JOBS:
+        return JOBS[name]
+    module, _, function = name.partition(":")
+    found: Callable[[Job, Report], Result] = getattr(importlib.import_module(module), function)
+    return found
 
 
 Result = tuple[dict[str, Any], list[Evidence]]
 
 
-def launches(job: Job, progress: Callable[[str], None]) -> Result:
+class Report:
+    """What the child tells its parent: lines of JSON."""
+
+    def __init__(self, answer: TextIO) -> None:
+        self._answer = answer
+
+    def __call__(self, text: str) -> None:
+        """Tells of progress."""
+        self._say({"progress": text})
+
+    def partial(self, figures: dict[str, Any], findings: list[Evidence]) -> None:
+        """Tells what is known so far: it counts if nothing more comes."""
+        self._say({"partial": {"figures": figures, "findings": [asdict(finding) for finding in findings]}})
+
+    def result(self, figures: dict[str, Any], findings: list[Evidence]) -> None:
+        """Tells the end of the job."""
+        self._say({"result": {"figures": figures, "findings": [asdict(finding) for finding in findings]}})
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self._answer.write(json.dumps(message) + "\n")
+        self._answer.flush()
+
+
+def launches(job: Job, progress: Report) -> Result:
     """The constexprs of each config as the launcher derives them, for the protocol check."""
     from .compiled import launch_constants
 
@@ -54,7 +84,7 @@ def launches(job: Job, progress: Callable[[str], None]) -> Result:
     return {"launches": found, "refusal": refusal}, []
 
 
-def simulate(job: Job, progress: Callable[[str], None]) -> Result:
+def simulate(job: Job, progress: Report) -> Result:
     """A share of the simulated launches."""
     from .simulate import simulate as run
 
@@ -74,7 +104,7 @@ def simulate(job: Job, progress: Callable[[str], None]) -> Result:
     return figures, list(tally.findings.values())
 
 
-def compiled(job: Job, progress: Callable[[str], None]) -> Result:
+def compiled(job: Job, progress: Report) -> Result:
     """A share of the compiled variants."""
     from .compiled import compile_variants
 
@@ -89,25 +119,47 @@ def compiled(job: Job, progress: Callable[[str], None]) -> Result:
     return figures, built.findings
 
 
-def gpu(job: Job, progress: Callable[[str], None]) -> Result:
-    """The launches on a GPU."""
+def gpu(job: Job, progress: Report) -> Result:
+    """The launches of one config on a GPU. What ran is told after each case: the process may not live to its end."""
     from .gpu import run_on_gpu
 
-    return run_on_gpu(job.conversion, progress=progress, **job.options)
+    def partial(record: Any, findings: list[Evidence]) -> None:
+        progress.partial({"record": asdict(record)}, findings)
+
+    record, findings = run_on_gpu(job.conversion, progress=progress, partial=partial, **job.options)
+    return ({"skipped": record} if isinstance(record, str) else {"record": asdict(record)}), findings
 
 
-def picture(job: Job, progress: Callable[[str], None]) -> Result:
+def consan(job: Job, progress: Report) -> Result:
+    """One launch under Triton's concurrency sanitizer."""
+    from .consan import run_consan
+
+    figures, findings = run_consan(job.conversion, progress)
+    return dict(figures), findings
+
+
+def explain(job: Job, progress: Report) -> Result:
+    """What the simulator says about one launch on a GPU."""
+    from .explain import explain as run
+
+    simulated, findings = run(job.conversion, progress=progress, **job.options)
+    return {"simulated": simulated}, findings
+
+
+def picture(job: Job, progress: Report) -> Result:
     """The timeline of one launch."""
     from .picture import draw
 
     return {"drawn": draw(job.conversion, **job.options)}, []
 
 
-JOBS: dict[str, Callable[[Job, Callable[[str], None]], Result]] = {
+JOBS: dict[str, Callable[[Job, Report], Result]] = {
     "launches": launches,
     "simulate": simulate,
     "compiled": compiled,
     "gpu": gpu,
+    "consan": consan,
+    "explain": explain,
     "picture": picture,
 }
 

@@ -51,16 +51,20 @@ def _shared_weight_bmm_kernel_ws(
                         x_desc,
                         x_ring[slot * CONSUMERS + group],
                         (
-                            [h, b, start, tl.program_id(0) * BLOCK_M + ROWS * group]
+                            [h.to(tl.int32), b.to(tl.int32), start, tl.program_id(0) * BLOCK_M + ROWS * group]
                             if X_TRANSPOSED
-                            else [h, b, tl.program_id(0) * BLOCK_M + ROWS * group, start]
+                            else [h.to(tl.int32), b.to(tl.int32), tl.program_id(0) * BLOCK_M + ROWS * group, start]
                         ),
                         full[slot],
                     )
                 tlx.async_descriptor_load(
                     w_desc,
                     w_ring[slot],
-                    [h, tl.program_id(1) * BLOCK_N, start] if W_TRANSPOSED else [h, start, tl.program_id(1) * BLOCK_N],
+                    (
+                        [h.to(tl.int32), tl.program_id(1) * BLOCK_N, start]
+                        if W_TRANSPOSED
+                        else [h.to(tl.int32), start, tl.program_id(1) * BLOCK_N]
+                    ),
                     full[slot],
                 )
                 filled += 1

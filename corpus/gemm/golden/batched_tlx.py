@@ -65,16 +65,20 @@ def _batched_matmul_kernel_ws(
                             a_desc,
                             a_ring[slot * CONSUMERS + group],
                             (
-                                [batch, start, pid_m * BLOCK_M + ROWS * group]
+                                [batch.to(tl.int32), start, pid_m * BLOCK_M + ROWS * group]
                                 if A_TRANSPOSED
-                                else [batch, pid_m * BLOCK_M + ROWS * group, start]
+                                else [batch.to(tl.int32), pid_m * BLOCK_M + ROWS * group, start]
                             ),
                             full[slot],
                         )
                     tlx.async_descriptor_load(
                         b_desc,
                         b_ring[slot],
-                        [batch, pid_n * BLOCK_N, start] if B_TRANSPOSED else [batch, start, pid_n * BLOCK_N],
+                        (
+                            [batch.to(tl.int32), pid_n * BLOCK_N, start]
+                            if B_TRANSPOSED
+                            else [batch.to(tl.int32), start, pid_n * BLOCK_N]
+                        ),
                         full[slot],
                     )
                     filled += 1

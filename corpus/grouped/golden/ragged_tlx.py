@@ -50,7 +50,10 @@ def _ragged_kernel_ws(
                         # Rows of the next group may be read; they are not written.
                         for group in tl.static_range(CONSUMERS):
                             tlx.async_descriptor_load(
-                                x_desc, x_ring[slot * CONSUMERS + group], [first + ROWS * group, start], full[slot]
+                                x_desc,
+                                x_ring[slot * CONSUMERS + group],
+                                [first.to(tl.int32) + ROWS * group, start],
+                                full[slot],
                             )
                         tlx.async_descriptor_load(
                             w_desc, w_ring[slot], [g, start, (tile // GRID_0 % GRID_1) * BLOCK_N], full[slot]

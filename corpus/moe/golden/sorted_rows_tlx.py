@@ -55,7 +55,7 @@ def _sorted_rows_kernel_ws(
                                 x_desc, x_ring[slot * CONSUMERS + group], [tile * BLOCK_M + ROWS * group, k], full[slot]
                             )
                         tlx.async_descriptor_load(
-                            w_desc, w_ring[slot], [expert, k, (tile_2 // GRID_0) * BLOCK_N], full[slot]
+                            w_desc, w_ring[slot], [expert.to(tl.int32), k, (tile_2 // GRID_0) * BLOCK_N], full[slot]
                         )
                         filled += 1
 

@@ -63,10 +63,12 @@ def _kernel_ws(
                         tlx.async_descriptor_load(
                             a_desc,
                             a_ring[slot * CONSUMERS + group],
-                            [pid_m * BLOCK_M + ROWS * group, start],
+                            [pid_m * BLOCK_M + ROWS * group, start.to(tl.int32)],
                             full[slot],
                         )
-                    tlx.async_descriptor_load(b_desc, b_ring[slot], [start, (tile // GRID_0) * BLOCK_N], full[slot])
+                    tlx.async_descriptor_load(
+                        b_desc, b_ring[slot], [start.to(tl.int32), (tile // GRID_0) * BLOCK_N], full[slot]
+                    )
                     filled += 1
 
         # Consumers: each group multiplies its ROWS rows of every slot, hands the slot back and finishes its rows.

@@ -4,6 +4,7 @@ from triton.runtime.driver import driver
 
 from tests.tlx.launch.fakes import Bench
 from tlx.launch import chip
+from tlx.launch.policy import CHOSEN
 
 
 @pytest.fixture
@@ -47,5 +48,7 @@ def hopper_driver(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def switched_on(monkeypatch):
-    for name in ("TLXIFY", "TLXIFY_DISABLE", "TLXIFY_STALE"):
+    for name in ("TLXIFY", "TLXIFY_DISABLE", "TLXIFY_STALE", "TLXIFY_POLICY", "TLXIFY_SHADOW", "TLXIFY_SHADOW_DIR"):
         monkeypatch.delenv(name, raising=False)
+    yield
+    CHOSEN.clear()

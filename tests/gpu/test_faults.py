@@ -1,0 +1,36 @@
+"""Planted hangs, races and illegal accesses end as named findings within a minute; other results are not lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gpu.faults import entries, judged
+
+#: Any machine can convert and plant; only a GPU can run.
+NAMES = (
+    "hang", "race", "illegal access", "illegal access of the source", "descriptors", "softcap", "unstable source",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return entries()
+
+
+@pytest.mark.triton
+def test_every_fault_can_be_planted(planted):
+    assert tuple(planted) == NAMES
+    texts = {entry.conversion.module_text for entry in planted.values()}
+    assert len(texts) == len(NAMES)
+    for entry in planted.values():
+        compile(entry.conversion.module_text, entry.conversion.file, "exec")
+
+
+@pytest.mark.gpu
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_rung_says_what_is_wrong(planted, name):
+    result = judged(name, planted[name])
+    assert result["right"], result
+    assert result["seconds"] < 60, result

@@ -1,0 +1,65 @@
+"""Beside the real packages that also install a `tlx`: in either order a working tool or one clear message.
+
+`TLX_NEIGHBOURS` names a folder with wheels of `tlx` (an unrelated library) and of `triton-utlx` (Meta's plugin, which
+brings a `tlx` of its own): pip download --no-deps -d FOLDER tlx triton-utlx. Without it these tests are skipped; those
+in tests/tlx/test_install.py use stand-ins.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("build", reason="the extra `dev` brings it")
+pytest.importorskip("triton", reason="tlx runs on Triton")
+
+from tests.packaging.test_wheel import dist, environment, run
+
+__all__ = ["dist"]
+pytestmark = [pytest.mark.slow, pytest.mark.triton]
+
+NEIGHBOURS = {"tlx": "tlx-*.whl", "triton-utlx": "triton_utlx-*.whl"}
+#: a source written for Meta's TLX, compiled by whatever it finds under the fork's name
+SOURCE = """
+import triton.language.extra.tlx as tlx
+print(tlx.__name__, hasattr(tlx, "specialized"))
+"""
+
+
+@pytest.fixture(params=NEIGHBOURS)
+def neighbour(request: pytest.FixtureRequest) -> Path:
+    folder = os.environ.get("TLX_NEIGHBOURS")
+    found = sorted(Path(folder).glob(NEIGHBOURS[request.param])) if folder else []
+    if not found:
+        pytest.skip(f"TLX_NEIGHBOURS names no folder with a wheel of {request.param}")
+    return found[-1].resolve()
+
+
+def test_installed_after_the_other(neighbour: Path, dist: Path, tmp_path: Path) -> None:
+    (ours,) = dist.glob("*.whl")
+    tools = environment(tmp_path / "environment", neighbour, ours, beside=("triton", "click"))
+    (tmp_path / "source.py").write_text(SOURCE)
+    done = run(tools / "python", "-m", "tlx", "run", "source.py", cwd=tmp_path)
+    assert done.stdout.strip() == "tlx True"
+    health = run(tools / "tlxify", "doctor", cwd=tmp_path, check=False).stdout
+    assert "ours" in health
+    assert "overwritten" not in health
+
+
+def test_installed_before_the_other(neighbour: Path, dist: Path, tmp_path: Path) -> None:
+    (ours,) = dist.glob("*.whl")
+    tools = environment(tmp_path / "environment", ours, neighbour, beside=("triton", "click"))
+    (tmp_path / "source.py").write_text(SOURCE)
+    other = neighbour.name.split("-")[0].replace("_", "-")
+    done = run(tools / "python", "-m", "tlx", "run", "source.py", cwd=tmp_path, check=False)
+    assert done.returncode != 0
+    assert done.stderr.startswith(f"Error: {other} ")
+    assert f"Remove it and put ours back: pip uninstall {other}, then" in done.stderr
+    health = run(tools / "tlxify", "doctor", cwd=tmp_path, check=False)
+    assert health.returncode == 1
+    assert f"{other} has overwritten" in health.stdout
+    # A generated module finds a `tlx` that is not ours and leaves the original kernels in place.
+    guard = 'import tlx\nif not hasattr(tlx, "specialized"):\n    raise ImportError("another")\n'
+    assert "ImportError: another" in run(tools / "python", "-c", guard, cwd=tmp_path, check=False).stderr

@@ -1,0 +1,1 @@
+"""Commands that are too large for `tlxify.cli`, one per file."""

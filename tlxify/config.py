@@ -1,0 +1,67 @@
+"""`[tool.tlxify]` of the nearest pyproject.toml: what a project says of its kernels."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class ConfigError(Exception):
+    """A pyproject.toml says something that tlxify cannot act on. The text names file, key, and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contracts:
+    """What the project says of the kernels of one file."""
+
+    #: The pyproject.toml; None where there is none.
+    project: Path | None
+    #: The file as the project names it: with slashes, counted from the project's folder.
+    file: str
+    #: Kernel → parameter (or `grid`, `configs` …) → text.
+    entries: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+    def of(self, kernel: str) -> Mapping[str, object]:
+        """The entries of one kernel."""
+        return self.entries.get(kernel, {})
+
+    def error(self, kernel: str, why: object) -> ConfigError:
+        """What is wrong with an entry of a kernel."""
+        return ConfigError(f'{self.project}: [tool.tlxify.contracts."{self.file}::{kernel}"] {why}')
+
+
+def contracts_of(path: Path) -> Contracts:
+    """What the nearest pyproject.toml above a file says of its kernels. Raises ConfigError."""
+    path = path.resolve()
+    project = next((p for folder in path.parents if (p := folder / "pyproject.toml").is_file()), None)
+    if project is None:
+        return Contracts(None, path.name)
+    file = path.relative_to(project.parent).as_posix()
+    try:
+        text = project.read_text(encoding="utf-8")
+        if "tlxify" not in text:
+            return Contracts(project, file)
+        table = tomllib.loads(text).get("tool", {}).get("tlxify", {})
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read {project}: {error}") from error
+    contracts = table.get("contracts", {})
+    if not isinstance(contracts, dict):
+        raise ConfigError(
+            f'{project}: tool.tlxify.contracts is no table; allowed: [tool.tlxify.contracts."file::kernel"]'
+        )
+    found: dict[str, Mapping[str, object]] = {}
+    for key, entries in contracts.items():
+        name, separator, kernel = key.rpartition("::")
+        if not separator or not isinstance(entries, dict):
+            allowed = f'a table by the name of a file and a kernel in it, as in "{file}::kernel"'
+            raise ConfigError(f"{project}: tool.tlxify.contracts has {key!r}; allowed: {allowed}")
+        if name == file:
+            found[kernel] = entries
+    return Contracts(project, file, found)

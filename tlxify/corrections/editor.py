@@ -1,0 +1,263 @@
+"""Puts what the user says into a contract, entry by entry."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..contract import ELEMENT_TYPES, ConstexprSpec, Contract, ScalarSpec, TensorSpec, evaluate
+from . import grammar
+from .numbers import Said, read
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a kernel says of its parameters before anything is inferred."""
+
+    kernel: str
+    parameters: tuple[str, ...]
+    constexprs: frozenset[str]
+    #: Compile-time parameters that a tuner sets.
+    tuned: tuple[str, ...] = ()
+    #: Parameters with a default value.
+    defaults: frozenset[str] = frozenset()
+
+    @property
+    def empty(self) -> Contract:
+        """The contract that says nothing."""
+        return Contract(self.kernel, self.parameters, (), (), (), (), True, (), tuned=self.tuned, origin="given")
+
+
+class Editor:
+    """A contract in the making."""
+
+    def __init__(self, contract: Contract, signature: Signature) -> None:
+        self.signature = signature
+        self.contract = contract
+        self.tensors = {spec.name: spec for spec in contract.tensors}
+        self.scalars = {spec.name: spec for spec in contract.scalars}
+        self.constexprs = {spec.name: spec for spec in contract.constexprs}
+        self.computed = dict(contract.computed)
+        self.bounds = {name: (low, high) for name, low, high in contract.bounds}
+        self.multiples: dict[str, list[str]] = defaultdict(list)
+        for size, step in contract.multiples:
+            self.multiples[size].append(step)
+        self.aligned = set(contract.aligned)
+        self.absent = set(contract.absent)
+        self.free = list(contract.free_sizes)
+
+    def apply(self, entries: Mapping[str, object]) -> Contract:
+        """The contract with all `entries` in it. Raises ContractTextError."""
+        known = (*self.signature.parameters, *grammar.LAUNCH)
+        for key in entries:
+            if key not in known:
+                raise grammar.ContractTextError(key, f"{self.signature.kernel} has no such parameter", ", ".join(known))
+        if "free" in entries:
+            self._free(grammar.texts_of("free", entries["free"]))
+        for key, entry in entries.items():
+            if key in self.signature.parameters:
+                self._parameter(key, grammar.text_of(key, entry))
+        changes: dict[str, object] = {}
+        if "grid" in entries:
+            changes["grid"] = self._grid(grammar.text_of("grid", entries["grid"]))
+        if "trips" in entries:
+            changes["contracted"] = self._trips(grammar.text_of("trips", entries["trips"]))
+        if "tiles" in entries:
+            changes["tiled"] = tuple(
+                self._pair("tiles", text, "by") for text in grammar.texts_of("tiles", entries["tiles"])
+            )
+        if "configs" in entries:
+            changes |= {
+                "configs": tuple(map(grammar.launch_config, grammar.texts_of("configs", entries["configs"]))),
+                "configs_known": True,
+            }
+        for text in grammar.texts_of("multiples", entries.get("multiples", [])):
+            size, step = self._pair("multiples", text, "of")
+            self.multiples[size].append(step)
+        order = {name: place for place, name in enumerate((*self.signature.parameters, *self.free))}
+        ranked = sorted(self.bounds, key=lambda name: order.get(name, len(order)))
+        return replace(
+            self.contract,
+            tensors=tuple(self.tensors.values()),
+            scalars=tuple(sorted(self.scalars.values(), key=lambda spec: order[spec.name])),
+            constexprs=tuple(sorted(self.constexprs.values(), key=lambda spec: order[spec.name])),
+            free_sizes=tuple(self.free),
+            multiples=tuple((size, step) for size, steps in self.multiples.items() for step in dict.fromkeys(steps)),
+            aligned=tuple(sorted(self.aligned)),
+            computed=tuple(self.computed.items()),
+            absent=tuple(name for name in self.signature.parameters if name in self.absent),
+            bounds=tuple((name, *self.bounds[name]) for name in ranked),
+            origin="given" if self.contract.origin == "given" else "corrected",
+            **changes,  # type: ignore[arg-type]
+        )
+
+    def _parameter(self, name: str, text: str) -> None:
+        if text == "None":
+            self._forget(name)
+            self.absent.add(name)
+        elif (match := grammar.TENSOR.fullmatch(text)) is not None:
+            self._tensor(name, match)
+        else:
+            self._number(name, text)
+
+    def _forget(self, name: str) -> None:
+        for table in (self.tensors, self.scalars, self.constexprs, self.computed, self.bounds, self.multiples):
+            table.pop(name, None)
+        self.aligned.discard(name)
+        self.absent.discard(name)
+
+    def _tensor(self, name: str, match: re.Match[str]) -> None:
+        before = self.tensors.get(name)
+        dtypes = tuple(match["dtypes"].split("|"))
+        for dtype in dtypes:
+            if dtype not in ELEMENT_TYPES:
+                raise grammar.ContractTextError(name, f"{dtype!r} is no element type", ", ".join(ELEMENT_TYPES))
+        shape = tuple(self._expressions(name, match["shape"]))
+        use = match["use"] or (_use(before) if before is not None else "in")
+        clauses = dict(grammar.clauses(name, match["rest"], ("strides", "dtype_of", "values", "rising", "layouts")))
+        if "strides" in clauses:
+            strides = tuple(self._expressions(name, clauses["strides"]))
+        elif before is not None and len(before.shape) == len(shape):
+            strides = before.strides
+        else:
+            strides = grammar.contiguous(shape)
+        if len(strides) != len(shape):
+            raise grammar.ContractTextError(
+                name, f"{len(strides)} strides for {len(shape)} axes", "one stride for each axis"
+            )
+        group = clauses.get("dtype_of", before.dtype_group if before is not None and match["use"] is None else name)
+        values = self._expressions(name, clauses.get("rising") or clauses.get("values") or "")
+        layouts = tuple(grammar.split(clauses.get("layouts", "")))
+        if unknown := [layout for layout in layouts if layout not in grammar.LAYOUTS]:
+            raise grammar.ContractTextError(name, f"{unknown[0]!r} is no layout", ", ".join(grammar.LAYOUTS))
+        spec = TensorSpec(
+            *(name, shape, strides, "in" in use.split(), "out" in use.split(), group, dtypes),
+            values=tuple(values) or (before.values if before is not None and match["use"] is None else ()),
+            rising="rising" in clauses or (before is not None and before.rising and match["use"] is None),
+            layouts=layouts,
+        )
+        place = before is not None
+        tensors = dict(self.tensors)
+        self._forget(name)
+        self.tensors = {**tensors, name: spec} if place else {**self.tensors, name: spec}
+
+    def _number(self, name: str, text: str) -> None:
+        constexpr = name in self.signature.constexprs
+        old_scalar, old_constexpr = self.scalars.get(name), self.constexprs.get(name)
+        said = read(name, text, self._expressions)
+        if said is None:
+            said = self._value(name, text, old_scalar)
+        kinds = grammar.CONSTEXPRS if constexpr else grammar.NUMBERS
+        if said.kind is not None and said.kind not in kinds:
+            why = f"{said.kind!r} is not what {'a compile-time' if constexpr else 'this'} parameter can be"
+            raise grammar.ContractTextError(name, why, grammar.allowed(kinds))
+        kind = said.kind or (old_scalar.kind if old_scalar else old_constexpr.kind if old_constexpr else None)
+        if kind is None or (kind not in kinds and kind != "dtype"):
+            kind = "int" if constexpr or said.expression is not None else "size"
+        if said.kind is None:  # what is not said stays
+            values = old_scalar.choices if old_scalar else old_constexpr.choices if old_constexpr else ()
+            kept = Said(None, values, tuple(self.multiples.get(name, ())), self.bounds.get(name), name in self.aligned)
+            said = said.over(kept)
+        self._forget(name)
+        choices = said.choices or ()
+        if said.dtype_of is not None:
+            self.constexprs[name] = ConstexprSpec(name, "dtype", (), said.dtype_of)
+        elif constexpr and kind not in ("size", "stride"):
+            self.constexprs[name] = ConstexprSpec(name, kind, choices)  # type: ignore[arg-type]
+        else:
+            self.scalars[name] = ScalarSpec(name, kind, constexpr, choices)  # type: ignore[arg-type]
+        if said.expression is not None:
+            self.computed[name] = said.expression
+        if said.multiples:
+            self.multiples[name] = list(said.multiples)
+        if said.bounds is not None:
+            self.bounds[name] = said.bounds
+        if said.aligned:
+            self.aligned.add(name)
+
+    def _value(self, name: str, text: str, scalar: ScalarSpec | None) -> Said:
+        """An entry that is a literal, or an expression without its `=`."""
+        try:
+            value: object = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            # The name of an option: its quotes may be left out.
+            value = text if text.isidentifier() and text not in (*self.signature.parameters, *self.free) else None
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if isinstance(value, int) and whole and scalar is not None and scalar.kind == "size":
+            return Said(bounds=(value, value))
+        if whole and scalar is not None and scalar.kind == "stride":
+            return Said(expression=str(value))
+        if isinstance(value, bool | int | float | str):
+            return Said(choices=(value,))
+        (expression,) = self._expressions(name, text)
+        return Said(expression=expression)
+
+    def _free(self, texts: Sequence[str]) -> None:
+        self.free = [text.partition(" ")[0] for text in texts]
+        for text in texts:
+            name, _, rest = text.partition(" ")
+            said = read("free", rest, self._expressions) if rest.strip() else Said()
+            if said is None or said != Said(multiples=said.multiples, bounds=said.bounds):
+                allowed = "a name, with multiple_of(…) and 1..4096 behind it"
+                raise grammar.ContractTextError("free", f"cannot read {text!r}", allowed)
+            if said.multiples:
+                self.multiples[name] = list(said.multiples)
+            if said.bounds is not None:
+                self.bounds[name] = said.bounds
+
+    def _grid(self, text: str) -> tuple[str, ...]:
+        inner = text.strip()
+        if (
+            inner.startswith("(")
+            and inner.endswith(")")
+            and grammar.split(inner) == [inner]
+            and grammar.closes_last(inner)
+        ):
+            inner = inner[1:-1]
+        axes = tuple(self._expressions("grid", inner))
+        if not 1 <= len(axes) <= 3:
+            raise grammar.ContractTextError("grid", f"{len(axes)} axes", "one to three, as in (cdiv(M, BLOCK_M), 1)")
+        return axes
+
+    def _trips(self, text: str) -> tuple[str, str] | None:
+        if text == "unknown":
+            return None
+        match = re.fullmatch(r"cdiv\((\w+), (\w+)\)", text)
+        if match is None:
+            raise grammar.ContractTextError("trips", f"cannot read {text!r}", "cdiv(K, BLOCK_K) or unknown")
+        return match[1], match[2]
+
+    def _pair(self, key: str, text: str, word: str) -> tuple[str, str]:
+        size, found, tile = text.partition(f" {word} ")
+        if not found:
+            raise grammar.ContractTextError(key, f"cannot read {text!r}", f'a list of texts like "M {word} BLOCK_M"')
+        return size.strip(), tile.strip()
+
+    def _expressions(self, key: str, text: str) -> Iterator[str]:
+        """The arithmetic expressions in a text, separated by commas."""
+        known = {*self.signature.parameters, *self.free, *grammar.FUNCTIONS}
+        for part in grammar.split(text):
+            try:
+                names = {node.id for node in ast.walk(ast.parse(part, mode="eval")) if isinstance(node, ast.Name)}
+                evaluate(part, dict.fromkeys(names, 1))
+            except (SyntaxError, ValueError, ZeroDivisionError) as error:
+                if isinstance(error, ZeroDivisionError):
+                    yield part
+                    continue
+                raise grammar.ContractTextError(
+                    key, f"{part!r} is no expression", "+ - * / // %, cdiv, min, max"
+                ) from None
+            for name in sorted(names - known):
+                raise grammar.ContractTextError(
+                    key,
+                    f"{name!r} is no parameter of {self.signature.kernel}",
+                    f'its parameters, or a size that none of them holds: free = ["{name}"]',
+                )
+            yield part
+
+
+def _use(spec: TensorSpec) -> str:
+    return "in and out" if spec.reads and spec.writes else "out" if spec.writes else "in"
