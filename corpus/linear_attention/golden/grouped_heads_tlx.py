@@ -43,13 +43,16 @@ def _grouped_heads_kernel_ws(
             if PACKED:
                 i_t = tl.load(chunks + 2 * i_t + 1)
             tlx.barrier_expect_bytes(b_a_full[0], B_A_BYTES)
-            tlx.async_descriptor_load(a_desc, b_a_ring[0], [i_b, i_h, i_t * BT, 0], b_a_full[0])
+            tlx.async_descriptor_load(a_desc, b_a_ring[0], [i_b, i_h, (i_t * BT).to(tl.int32), 0], b_a_full[0])
             for i_k in range(tl.cdiv(D, BK)):
                 b_k_slot = b_k_filled % STAGES
                 tlx.barrier_wait(b_k_empty[b_k_slot], ((b_k_filled // STAGES) & 1) ^ 1)
                 tlx.barrier_expect_bytes(b_k_full[b_k_slot], B_K_BYTES)
                 tlx.async_descriptor_load(
-                    k_desc, b_k_ring[b_k_slot], [(i_h // (HV // HK)), i_b, i_t * BT, i_k * BK], b_k_full[b_k_slot]
+                    k_desc,
+                    b_k_ring[b_k_slot],
+                    [(i_h // (HV // HK)), i_b, (i_t * BT).to(tl.int32), i_k * BK],
+                    b_k_full[b_k_slot],
                 )
                 b_k_filled += 1
 
