@@ -28,21 +28,19 @@ COLUMNS: dict[str, Callable[[Row], bool]] = {
 #: What would let the kernels behind a code through, as far as their sources tell.
 UNLOCK = {
     "TLX606": (
-        "The rewriting stands; what is missing is the contract. Packed sequences and heads, `(bos * H + i_h) * K`, fold "
-        "batch, sequence and head into one offset, and a chunk size is a tile, a stride and a shape at once. Contracts "
-        "must name such extents (a storage of rank four, constants shared by shapes and tiles) and draw tables of "
-        "sequence bounds as increasing offsets."
+        "The rewriting stands; what is missing is the contract: memory whose rows are picked by loaded indices, or by an "
+        "index divided by the length of a group, and tables of which the kernel reads more than where groups begin. The "
+        "first needs indices drawn below the number of rows, the second an extent divided likewise."
     ),
     "TLX211": (
-        "A bound on rows that the launch does not tell: the length of one sequence or expert read from memory, or a "
-        "choice between it and the whole length. Where every store masks by the same bound, rows past it may be read "
-        "within the memory of the parameter; on the contracted axis the operand needs a descriptor that each program "
-        "makes, or a producer that copies with masks."
+        "A bound on rows that the launch does not tell: the length of one sequence or expert read from memory. Where every "
+        "store masks by the same bound, rows past it may be read as far as the storage goes: a view that ends there. On "
+        "the contracted axis the operand needs a descriptor that each program makes, or a producer that copies with masks."
     ),
     "TLX107": (
-        "Globals that the program sets when it is imported: an `exp` in one of two forms, dot precisions, helpers chosen "
-        "by the Triton at hand. The launcher could read the value from the live module and guard on it, as it guards on "
-        "the hash of the source; then the parser may treat the choice as an arm."
+        "Globals that stand for one of several functions of Triton's, or for a module of them, or that a function of the "
+        "program computes: the fingerprint does not see them. The launcher could compare the live object with the one "
+        "that the converter took. (Helpers and constants in several forms are converted: the fingerprint tells them.)"
     ),
     "TLX312": (
         "Almost always `tl.debug_barrier`, between a store and a load of the same scratch memory, or to steer the "

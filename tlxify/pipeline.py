@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,16 +54,25 @@ def analyze(source: SourceFile, kernel: str | None = None) -> tuple[Analysis, ..
 
 
 def _analyzed(kernel: Kernel, said: Contracts) -> Analysis:
-    kernel = written_out(kernel)
+    refusal: Decline | None = None
+    for form in itertools.chain([kernel], other_forms(kernel)):
+        written = written_out(form)
+        try:
+            facts = analyze_kernel(written)
+        except Decline as decline:
+            decline.diagnostic = decline.diagnostic.located(written.module.source)
+            refusal = refusal or decline
+        else:
+            return Analysis(written, facts, _contract(written, facts, said))
+    assert refusal is not None
+    raise refusal
+
+
+def _contract(kernel: Kernel, facts: Facts, said: Contracts) -> Contract | None:
     try:
-        facts = analyze_kernel(kernel)
-    except Decline as refusal:
-        refusal.diagnostic = refusal.diagnostic.located(kernel.module.source)
-        raise
-    try:
-        return Analysis(kernel, facts, contract_of(kernel, facts, said))
+        return contract_of(kernel, facts, said)
     except Decline:
-        return Analysis(kernel, facts, None)
+        return None
 
 
 def convert(

@@ -129,6 +129,21 @@ PLAIN = "i[:, None] * sm + k[None, :] * sk"
             ["sm * (tl.program_id(0) * TM + :TM) << tl.minimum(loaded, M)", DEPTH],
             id="the smaller of a loaded bound and another",
         ),
+        pytest.param(
+            load("pid * TK + i[:, None] * sm + k[None, :]", "k[None, :] < TK"),
+            ["TK * (tl.program_id(0))", "sm * (0 + :TM)", "1 * (0 + :TK) < TK"],
+            id="a tile's length that is also the stride from tile to tile",
+        ),
+        pytest.param(
+            load("(tl.minimum(pid * TM + TM, M) - 1) * N * K + k", "k < K"),
+            ["K * N * (tl.minimum((tl.program_id(0) * TM + TM), M) - 1)", "1 * (0 + :TK) < K"],
+            id="the last row of a chunk",
+        ),
+        pytest.param(
+            load("(pid + tl.arange(0, 1))[:, None] * sm + k[None, :]"),
+            ["sm * (tl.program_id(0))", "1 * (0 + :TK)"],
+            id="a range of one",
+        ),
     ],
 )
 def test_a_tile(body, dimensions):

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.analyses.kernels import kernel_of, shown
+from tlxify.analyses import analyze
 from tlxify.analyses.assuming import is_flag, readings, relaxed
+from tlxify.parse.kernels import find_kernels
+from tlxify.parse.module import parse_module
+from tlxify.source import SourceFile
 
 SEQUENCES = """
 if FLAG:
@@ -88,3 +92,41 @@ def test_what_an_assumption_rules_out_is_no_statement_of_the_kernel():
     plain, off, on = readings(kernel)
     arms = [next(s for s in facts.statements if s.kind == "branch") for facts in (plain, off, on)]
     assert [(len(arm.body), len(arm.orelse)) for arm in arms] == [(1, 1), (0, 1), (1, 0)]
+
+
+def test_flags_decide_conditions_that_ask_for_several():
+    body = "if FLAG or TM == 0:\n    n = M\nelse:\n    n = tl.load(b_ptr)\nx = tl.load(a_ptr + i * sm, mask=i < n)"
+    assumed = analyze(kernel_of(body), {"FLAG": True})
+    assert [d.extent.text() for d in assumed.accesses[0][1].dimensions] == ["M"]
+
+
+STAGES = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(a_ptr, c_ptr, N, s, STAGE: tl.constexpr, T: tl.constexpr):
+    pid, i = tl.program_id(0), tl.arange(0, T)
+    if STAGE & 2:
+        first = 0
+    else:
+        first = pid * T
+    x = tl.load(a_ptr + (first + i) * s, mask=first + i < N)
+    tl.store(c_ptr + pid * T + i, x)
+
+def launch(a, c, causal):
+    stage = {stage}
+    kernel[(4,)](a, c, 64, 1, STAGE=stage, T=16)
+"""
+
+
+@pytest.mark.parametrize(
+    ("stage", "values"),
+    [("3 if causal else 1", [3, 1]), ("1", [1]), ("causal", []), ("3 if causal else causal", [])],
+)
+def test_what_is_no_flag_is_read_as_the_launches_make_it(stage, values):
+    (kernel,) = find_kernels(parse_module(SourceFile("kernel.py", STAGES.replace("{stage}", stage))))
+    plain, *others = readings(kernel)
+    assert plain.undecided == ("STAGE",)
+    assert [facts.assumed for facts in others] == [(("STAGE", value),) for value in values]
+    assert not any(facts.undecided for facts in others)

@@ -114,3 +114,20 @@ def test_what_a_helper_creates_is_fixed():
 def test_a_range_that_starts_elsewhere_has_no_creator():
     facts = facts_of("x = tl.arange(TM, 2 * TM)")
     assert [(axis.fixed, axis.creators) for axis in facts.axes if axis.length == LENGTH][1:] == [(True, ())]
+
+
+def test_a_range_of_one_makes_no_axes_one():
+    """Rows and columns that are each compared with one position stay apart."""
+    facts = facts_of("one = tl.arange(0, 1)\nx = (i + one)[:, None] * (j + one)[None, :]\ntl.store(c_ptr + x, x)")
+    assert sorted(axis.length.text() for axis in facts.axes) == ["TK", "TM", "TN"]
+
+
+def test_a_mask_of_one_position_is_a_condition_and_no_bound():
+    (access,) = [
+        access
+        for _, access in facts_of(
+            "r = pid + tl.arange(0, 1)\nx = tl.load(a_ptr + r[:, None] * sm + k[None, :], mask=r[:, None] < M)"
+        ).accesses
+    ]
+    assert access.partial
+    assert access.dynamic

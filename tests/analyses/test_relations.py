@@ -7,7 +7,8 @@ import textwrap
 from tlxify.analyses import analyze
 from tlxify.analyses.assuming import readings
 from tlxify.analyses.contracts import infer_contract
-from tlxify.contract import complete
+from tlxify.analyses.contracts.relations import solved
+from tlxify.contract import complete, evaluate
 from tlxify.parse.kernels import find_kernels
 from tlxify.parse.module import parse_module
 from tlxify.source import SourceFile
@@ -107,3 +108,90 @@ def test_what_follows_is_completed_in_any_order():
     known: dict[str, object] = {"NC": 2, "BC": 16}
     complete(found, known)
     assert known["BT"] == 32
+
+
+HEADS = """
+@triton.jit
+def kernel(a, k, s, w, T, H: tl.constexpr, HV: tl.constexpr, D: tl.constexpr, BT: tl.constexpr, BK: tl.constexpr):
+    p, h = tl.program_id(0), tl.program_id(1)
+    rows = p * BT + tl.arange(0, BT)
+    tile = tl.arange(0, BT)
+    x = tl.load(a + h * BT + rows[:, None] * (HV * BT) + tile[None, :], mask=(rows[:, None] < T) & (tile[None, :] < BT))
+    scale = tl.load(s + rows * HV + h, mask=rows < T, other=0.0)
+    for i in range(tl.cdiv(D, BK)):
+        d = i * BK + tl.arange(0, BK)
+        inside = (rows[:, None] < T) & (d[None, :] < D)
+        y = tl.load(k + (h // (HV // H)) * D + rows[:, None] * (H * D) + d[None, :], mask=inside, other=0.0)
+        z = tl.dot(x, y) * scale[:, None]
+        tl.store(w + h * D + rows[:, None] * (HV * D) + d[None, :], z, mask=inside)
+"""
+
+
+def test_heads_that_share_keys_are_some_times_as_many():
+    found = contract(HEADS)
+    assert dict(found.computed)["HV"] == "ratio_HV * H"
+    assert "ratio_HV" in found.free_sizes
+
+
+def test_a_chunk_is_a_tile_a_stride_and_a_shape_at_once():
+    spec = next(spec for spec in contract(HEADS).tensors if spec.name == "a")
+    assert dict(zip(spec.strides, spec.shape, strict=True)) == {"BT": "grid_1", "BT * HV": "T", "1": "BT"}
+
+
+def test_a_pitch_says_how_many_lie_side_by_side():
+    found = contract(HEADS)
+    known = {"H": 3, **dict.fromkeys(found.free_sizes, 2)}
+    complete(found, known)
+    assert dict(found.computed)["grid_1"] == "HV"
+    assert known["grid_1"] == 6
+
+
+def test_of_a_product_that_is_a_stride_one_factor_need_be_aligned():
+    assert contract(HEADS).aligned == ("D", "HV")
+
+
+def test_what_one_tile_covers_counts_no_trips():
+    found = contract(
+        """
+@triton.jit
+def kernel(q, k, o, N, D, sq, sk, so, BM: tl.constexpr, BN: tl.constexpr, BD: tl.constexpr):
+    rows, d = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BD)
+    x = tl.load(q + rows[:, None] * sq + d[None, :], mask=(rows[:, None] < N) & (d[None, :] < D), other=0.0)
+    acc = tl.zeros([BM, BD], dtype=tl.float32)
+    for i in range(tl.program_id(0) * BM, (tl.program_id(0) + 1) * BM, BN):
+        keys = i + tl.arange(0, BN)
+        y = tl.load(k + keys[:, None] * sk + d[None, :], mask=(keys[:, None] < N) & (d[None, :] < D), other=0.0)
+        acc += tl.dot(tl.dot(x, tl.trans(y)).to(y.dtype), y)
+    tl.store(o + rows[:, None] * so + d[None, :], acc, mask=(rows[:, None] < N) & (d[None, :] < D))
+"""
+    )
+    assert ("D", "BD") in found.computed
+    assert found.contracted is None or found.contracted[0] != "D"
+
+
+def test_a_scalar_from_one_of_two_places_lies_in_memory_that_holds_both():
+    found = contract(
+        """
+@triton.jit
+def kernel(a, b, c, e, T, K: tl.constexpr, NT, BT: tl.constexpr):
+    cols = tl.arange(0, K)
+    acc = tl.zeros([K, K], dtype=tl.float32)
+    for i in range(NT):
+        rows = i * BT + tl.arange(0, BT)
+        last = e + (T - 1) if i == NT - 1 else e + (i * BT + BT - 1)
+        x = tl.load(a + rows[:, None] * K + cols[None, :], mask=rows[:, None] < T, other=0.0)
+        y = tl.load(b + rows[:, None] * K + cols[None, :], mask=rows[:, None] < T, other=0.0)
+        acc += tl.dot(tl.trans(x), y) * tl.load(last)
+    tl.store(c + cols[:, None] * K + cols[None, :], acc)
+"""
+    )
+    spec = next(spec for spec in found.tensors if spec.name == "e")
+    assert spec.dtypes == ("fp32",)
+    assert evaluate(spec.shape[0], {"T": 61, "BT": 16, "NT": 4}) == 64
+
+
+def test_a_quotient_that_is_a_tile_says_how_many_there_are():
+    tiles = {"G"}
+    assert [*solved([("G", "HQ // H")], tiles, set())] == [("HQ", "G * H")]
+    assert [*solved([("G", "HQ // H")], tiles, {"HQ"})] == [("H", "HQ // G")]
+    assert [*solved([("G", "HQ // H")], set(), set())] == [("G", "HQ // H")]

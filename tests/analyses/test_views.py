@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tlxify.analyses.contracts.views import View, merged
+from tlxify.analyses.contracts.views import View, merged, tied
 
 MATRIX = View(("M", "K"), ("stride_m", "stride_k"))
 ROWS = View(("B", "T", "V"), ("T * V", "V", "1"))
@@ -42,3 +42,14 @@ def test_positions_that_share_elements_are_written_as_a_row(written):
     assert (found == overlapping) is not written
     if written:
         assert found == View(("BC * N + M - BC",), ("1",))
+
+
+def test_strides_are_no_choice_where_the_same_memory_is_also_seen_with_fixed_ones():
+    chosen = frozenset({"stride_m", "stride_k"})
+    assert tied([MATRIX, View(("M", "K"), ("K", "1"))], chosen) == {"stride_m": "K", "stride_k": "1"}
+    assert tied([MATRIX, View(("K", "M"), ("M", "1"))], chosen) == {"stride_k": "M", "stride_m": "1"}
+
+
+@pytest.mark.parametrize("other", [View(("M", "N"), ("N", "1")), View(("M",), ("1",)), MATRIX])
+def test_other_views_tie_nothing(other):
+    assert tied([MATRIX, other], frozenset({"stride_m", "stride_k"})) == {}

@@ -102,7 +102,7 @@ class _Assembly:
         span = event.place.span
         try:
             called = (event.target if isinstance(event, LoadEvent) else None) or "the tile"
-            address = replace(self._based(event.address), axes=self._roots(event.address.axes))
+            address = replace(event.address, axes=self._roots(event.address.axes))
             if event.box is not None:
                 box = replace(event.box, axes=address.axes)
                 access = describe_box(box, event.checked, span, self._pointer(address), self.tiles, called)

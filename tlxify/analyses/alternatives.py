@@ -6,7 +6,7 @@ either, and where both are offsets from one base, it is an offset from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ..poly import EITHER, Poly, Symbol
 
@@ -14,6 +14,15 @@ from ..poly import EITHER, Poly, Symbol
 def either(which: str, *options: Poly) -> Symbol:
     """The symbol for one of some scalars, told from others by `which`. Of fewer than two options nothing is known."""
     return Symbol(f"{EITHER}{which}", operands=options if len(options) > 1 else ())
+
+
+def alternatives(poly: Poly) -> Iterator[Poly]:
+    """What a sum may be, for every option of what is in it."""
+    chosen = next((symbol for symbol in sorted(poly.symbols) if symbol.options), None)
+    if chosen is None:
+        yield poly
+    else:
+        yield from (found for option in chosen.options for found in alternatives(poly.substitute({chosen: option})))
 
 
 def rebased(address: Poly, is_pointer: Callable[[Symbol], bool]) -> Poly:

@@ -41,6 +41,8 @@ class Arithmetic:
         axes = self.axes.broadcast(left.axes, right.axes)
         affine = self._affine(op, left, right)
         if affine is not None:
+            if not axes and affine.poly is not None and affine.poly.constant is not None:
+                affine = number(affine.poly.constant)
             return replace(affine, axes=axes, loads=left.loads | right.loads)
         if not axes:
             return self._scalar(op, left, right)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from ..facts import Facts
 from ..model import Kernel
+from ..parse.launches import call_sites
 from . import analyze
 
 #: How often fixing some parameters may reveal others.
@@ -22,7 +23,8 @@ def readings(kernel: Kernel) -> Iterator[Facts]:
     """The facts without an assumption, then with every undecided flag off, then on. Raises Decline as `analyze` does.
 
     Where a tile moves by a stride that its axis does not have, the same again for launches where that stride is 1.
-    Flags are parameters that are asked for as truth values and nothing else; `Facts.assumed` says what was assumed.
+    Flags are parameters that are asked for as truth values. Others that choose (`STAGE & 1`) are then assumed to be,
+    one at a time and without any flag, what the launches in the file make them. `Facts.assumed` says what was assumed.
     """
     plain = analyze(kernel)
     yield plain
@@ -43,8 +45,20 @@ def _settled(kernel: Kernel, plain: Facts) -> Iterator[Facts]:
                 break
             facts = analyze(kernel, {**dict(facts.assumed), **dict.fromkeys(open_ones, value)})
         if facts is plain:
-            return
+            break
         yield facts
+    off: dict[str, object] = {name: False for name in plain.undecided if is_flag(kernel, name)}
+    for name, chosen in _stages(kernel, plain):
+        yield analyze(kernel, {**off, name: chosen})
+
+
+def _stages(kernel: Kernel, plain: Facts) -> Iterator[tuple[str, int]]:
+    """Undecided parameters that are no flags, with the literals that the launches here give them."""
+    chosen = {name: values for site in call_sites(kernel) for name, values in site.choices}
+    for name in plain.undecided:
+        param = kernel.param(name)
+        if param is not None and param.constexpr and not is_flag(kernel, name):
+            yield from ((name, value) for value in chosen.get(name, ()))
 
 
 def relaxed(kernel: Kernel, facts: Facts, suffice: Callable[[Facts], bool]) -> Facts:

@@ -252,13 +252,13 @@ class Interpreter:
                     for i, (a, b) in enumerate(zip(first.items, second.items, strict=True))
                 )
             )
-        one = Poly.of(either(which, *(p for p in (first.poly, second.poly) if p is not None)))
         if first.scalar and second.scalar:
-            return Value(poly=one, loads=loads)
+            options = (poly for poly in (first.poly, second.poly) if poly is not None)
+            return Value(poly=Poly.of(either(which, *options)), loads=loads)
         if len(first.axes) == len(second.axes):
             axes = self.axes.broadcast(first.axes, second.axes)
-            if first.affine and second.affine and first.terms == second.terms:
-                return replace(first, poly=first.poly if first.poly == second.poly else one, axes=axes, loads=loads)
+            if first.affine and first.poly == second.poly and first.terms == second.terms:
+                return replace(first, axes=axes, loads=loads)
             return Value(axes=axes, loads=loads, why=("TLX201", "a value that depends on a branch"))
         for axis in (*first.axes, *second.axes):
             self.axes.mark(axis, "opaque")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from ..contract import FLOAT16_DTYPES, TensorSpec
 from ..facts import Facts, Load, LoopFact, StatementFact
 from ..poly import ONE, Poly, Symbol
+from .alternatives import alternatives
 from .texts import polynomial
 
 _PROGRAM = re.compile(r"tl\.(program_id|num_programs)\((\d)\)")
@@ -34,20 +35,24 @@ class Scalars:
         lengths: dict[str, None] = {}
         values: dict[str, None] = {}
         for load in self._loads(pointer):
-            if load.offset is None or load.symbol is None or (last := self.upper(load.offset)) is None:
+            if load.offset is None or load.symbol is None:
                 return None
+            reached = [self.upper(offset) for offset in alternatives(load.offset)]
             found = self._values(load.symbol)
             if found is None:
                 return self._offsets(pointer)
-            lengths[one_more(last)] = None
+            for last in reached:
+                if last is None:
+                    return None
+                lengths[one_more(last)] = None
             values |= dict.fromkeys(found)
         length = next(iter(lengths)) if len(lengths) == 1 else f"max({', '.join(lengths)})"
         if not values and any(self._asked(load) for load in self._loads(pointer)):
             values = dict.fromkeys(("0", "1"))
-        # What an operand is multiplied by must not widen it: the dot would have two types to multiply.
-        multiplied = any(
-            load.id in dot.a.loads | dot.b.loads for dot in self.facts.dots for load in self._loads(pointer)
-        )
+        # What an operand is multiplied by must not widen it, or the dot would have two types to multiply; unless it is
+        # cast at the dot.
+        sides = (side for dot in self.facts.dots for side in (dot.a, dot.b) if ".to(" not in side.text)
+        multiplied = {load for side in sides for load in side.loads} & {load.id for load in self._loads(pointer)}
         dtypes = ("i32",) if values else FLOAT16_DTYPES if multiplied else ("fp32",)
         return TensorSpec(pointer, (length,), ("1",), True, False, pointer, dtypes, tuple(values))
 
@@ -66,7 +71,10 @@ class Scalars:
         rows = next((extent for extent in held if extent.isidentifier()), rows_of(pointer))
         if rows == rows_of(pointer):
             self.free[rows] = None
-        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, ("i32",), ("0", rows), rising=True)
+        # What is also read one place before is where a group ends: then the first is no nought that begins it.
+        before = any(c < 0 for load in self._loads(pointer) if load.offset for m, c in load.offset.terms if not m)
+        least = "1" if before else "0"
+        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, ("i32",), (least, rows), rising=True)
 
     def upper(self, poly: Poly) -> str | None:
         """An expression that `poly` never exceeds, as long as everything in it counts from zero."""
@@ -112,10 +120,6 @@ class Scalars:
             known = [text for operand in symbol.operands if (text := self.upper(operand)) is not None]
             # One that a parameter holds says most: the others are where tiles end.
             return next((text for text in known if text.isidentifier()), known[0] if known else None)
-        if symbol.options:
-            either = [self.upper(option) for option in symbol.options]
-            known = [text for text in dict.fromkeys(either) if text is not None]
-            return None if None in either else known[0] if len(known) == 1 else f"max({', '.join(known)})"
         load = next((load for load in self.facts.loads if load.symbol == symbol), None)
         return f"{self._count(load)} - 1" if load is not None and load.pointer is not None else None
 
@@ -209,9 +213,10 @@ class Scalars:
 
 
 def offsets_of(facts: Facts, limit: Poly) -> str | None:
-    """The pointer from which the end of some rows is read, if it is read as it is."""
-    load = next((load for load in facts.loads if load.symbol is not None and limit == Poly.of(load.symbol)), None)
-    return load.pointer if load is not None else None
+    """The pointer from which the end of some rows is read, or from which alone all is that the end is made of."""
+    symbols = _all(limit)
+    read = {load.pointer for load in facts.loads if load.symbol in symbols}
+    return next(iter(read)) if len(read) == 1 and not any(symbol.options for symbol in symbols) else None
 
 
 def rows_of(pointer: str) -> str:

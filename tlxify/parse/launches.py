@@ -22,6 +22,8 @@ class CallSite:
     literals: tuple[tuple[str, object], ...]
     #: Arguments that the launching function computes from others, in the kernel's parameters: `NT`, `cdiv(T, BT)`.
     computed: tuple[tuple[str, str], ...] = ()
+    #: Arguments that the launching function chooses among literals: `stage = 3 if causal else 1`.
+    choices: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 def tuner_configs(kernel: Kernel) -> tuple[ConfigLiteral, ...] | None:
@@ -82,7 +84,21 @@ def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> 
     }
     names = frozenset(p.name for p in kernel.params)
     known = _Host(kernel.module, function, host, names, call.lineno)
-    return CallSite(_grid(grid, known), tuple(literals), tuple(_computed(given, known)))
+    choices = tuple((name, found) for name, node in given.items() if (found := _choices(node, known)))
+    return CallSite(_grid(grid, known), tuple(literals), tuple(_computed(given, known)), choices)
+
+
+def _choices(node: ast.expr, host: _Host, depth: int = 0) -> tuple[int, ...]:
+    """The integers that an argument may be; nothing where it may be anything else."""
+    match node:
+        case ast.Constant(value=int() as value) if not isinstance(value, bool):
+            return (value,)
+        case ast.IfExp(body=body, orelse=orelse):
+            arms = _choices(body, host, depth), _choices(orelse, host, depth)
+            return tuple(dict.fromkeys(arms[0] + arms[1])) if all(arms) else ()
+        case ast.Name(id=name) if depth == 0 and isinstance(bound := host.assigned(name), ast.expr):
+            return _choices(bound, host, 1)
+    return ()
 
 
 def _computed(given: Mapping[str, ast.expr], host: _Host) -> Iterator[tuple[str, str]]:

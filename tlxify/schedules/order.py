@@ -65,11 +65,22 @@ def misnamed(
     """Names of tiles that the consumer reads where they mean something else, or no tile any more."""
     fills = [fill for _, _, fill in fills_of(rings)]
     given = {fill.load: fill.name for fill in fills if fill.in_place}
-    other = {load.target for load in facts.loads if load.span in given and load.target not in (None, given[load.span])}
+    other = {load.target: load.target for load in facts.loads if load.span in given and load.target != given[load.span]}
+    # `k = tl.trans(kt)` vanishes with the dot that reads `k`: there is no such tile to ask for its type.
+    for side in (side for dot in facts.dots for side in (dot.a, dot.b)):
+        load = facts.loads[side.load] if side.load is not None else None
+        if load is not None and load.span in given and side.text.isidentifier() and side.text != given[load.span]:
+            other.setdefault(side.text, load.target)
     replaced = {fill.statement for fill in fills} | {step.statement for step in dots}
     kept = (s for s in every(facts.statements) if s.span in consumer and s.span not in replaced)
-    asked = [statement.reads & other for statement in kept]
-    return frozenset(name for names in asked for name in names if name is not None)
+    asked = [statement.reads & other.keys() for statement in kept]
+    # A dot's own operands are replaced; what else its statement reads is not: `p.to(k.dtype)`.
+    for step in dots:
+        dot = next(dot for dot in facts.dots if dot.span == step.span)
+        apart = [side.reads for side, slot in ((dot.a, step.a), (dot.b, step.b)) if slot.buffer is None]
+        asked.append(dot.beside.union(*apart) & other.keys())
+    found = (other[name] for names in asked for name in names)
+    return frozenset(name for name in found if name is not None)
 
 
 def joined(facts: Facts) -> bool:

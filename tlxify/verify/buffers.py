@@ -186,8 +186,9 @@ def elements(
     seed = int.from_bytes(hashlib.blake2s(told.encode(), digest_size=8).digest(), "little")
     generator = np.random.default_rng(seed)
     if rising:
-        inner = generator.integers(values[0], values[-1] + 1, shape)
-        inner[..., :1], inner[..., -1:] = values[0], values[-1]
+        first, last = min(values[0], values[-1]), values[-1]
+        inner = generator.integers(first, last + 1, shape)
+        inner[..., :1], inner[..., -1:] = first, last
         return encode(np.sort(inner), dtype)
     if values:
         return encode(generator.choice(np.array(values), shape), dtype)

@@ -13,11 +13,10 @@ from ...parse.launches import call_sites
 from .. import analyze
 from ..texts import words
 from .constants import constexpr, number
+from .dependent import dependent
 from .extents import Extents
 from .launching import configs, tuned, with_idle_programs
 from .launching import grid as grid_of
-from .pitches import pitches
-from .relations import relations, solved
 from .roles import covered, loaded, roles, walked
 from .tensors import Tensors
 
@@ -27,9 +26,10 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     extents = Extents(facts)
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
     tensors = Tensors(facts, extents, tiles)
-    specs, free = tensors.specs()
+    specs = tensors.specs()
+    free = list(tensors.sizes)
     sites, sizes = call_sites(kernel), words(e for t in specs if t.name in tensors.views for e in t.shape)
-    strides = set(tensors.chosen)
+    strides = tensors.chosen | tensors.tied.keys()
     sizes |= words(s for t in specs for s in t.strides) - strides
     rows, columns, depth = roles(facts, extents)
     pointers = {spec.name for spec in specs}
@@ -55,18 +55,17 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     depth = walked(facts, extents, loop) or depth
     rows, columns, depth = (pair if pair and pair[0] not in whole else None for pair in (rows, columns, depth))
     counted = loop is None or loop.stop is None or not loaded(facts, loop.stop)
-    driven = {pair[0] for pair in (rows, columns, depth) if pair is not None}
-    given = tuple(solved((pair for site in sites for pair in site.computed), tiles, driven))
-    fixed = driven | strides | absent
-    computed = {n: e for n, e in whole.items() if n in sizes - tiles}
-    for name, expression in relations(facts, extents, tiles, given).items():
-        if name not in fixed:
-            computed.setdefault(name, expression)
-    for name, expression in given:
-        if name not in fixed and not words([expression]) & computed.keys():
-            computed.setdefault(name, expression)
-    told = pitches((v for views in tensors.views.values() for v in views), free, tensors.chosen)
-    computed |= {size: expression for size, expression in told.items() if depth is None or size != depth[0]}
+    computed = dependent(
+        facts,
+        extents,
+        tensors,
+        sites,
+        tiles,
+        driven={pair[0] for pair in (rows, columns, depth) if pair is not None},
+        fixed=strides | absent,
+        covering={size: tile for size, tile in whole.items() if size in sizes - tiles},
+        trips=depth[0] if depth is not None else None,
+    )
     free += sorted(words(computed.values()) - names - set(free))
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
@@ -84,11 +83,11 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         tiled=tuple(
             pair
             for pair in (rows, columns, None if counted else depth)
-            if pair and (pair != depth or not counted) and pair[0] not in told
+            if pair and (pair != depth or not counted) and pair[0] not in computed
         ),
         multiples=tuple(pair for pair in dict.fromkeys(extents.multiples) if pair[0] not in tiles),
         whole=tuple(dict.fromkeys(_whole(facts))),
-        aligned=tuple(sorted(sizes & words(_read_strides(facts)))),
+        aligned=_aligned(facts, sizes, tiles),
         computed=tuple(computed.items()),
         tuned=tuned(kernel),
         absent=tuple(p.name for p in kernel.params if p.name in absent),
@@ -110,6 +109,15 @@ def _whole(facts: Facts) -> Iterator[tuple[str, str]]:
         for d in access.dimensions if access is not None else ():
             if d.whole and d.axis is not None and d.extent is not None and d.extent.text().isidentifier():
                 yield d.extent.text(), facts.axis(d.axis).length.text()
+
+
+def _aligned(facts: Facts, sizes: set[str], tiles: set[str]) -> tuple[str, ...]:
+    """Sizes to keep at whole 16 bytes, so that every stride of what is read is: of a product, one factor is enough."""
+    found: set[str] = set()
+    for names in sorted((words([stride]) for stride in _read_strides(facts)), key=len):
+        if not names & (found | tiles):
+            found |= names & sizes
+    return tuple(sorted(found))
 
 
 def _read_strides(facts: Facts) -> Iterator[str]:

@@ -11,6 +11,8 @@ from ...parse.launches import CallSite
 from .deciding import deciding_values, dtype_flags
 from .integers import integers, symbols_in
 
+#: How a dot may take its operands; they differ for 32-bit ones alone.
+PRECISIONS = ("tf32", "ieee")
 #: For numbers of unknown meaning: mostly how many tiles are grouped for the L2.
 DEFAULT_INT = 4
 
@@ -39,6 +41,8 @@ def constexpr(
                 flag = True
             case ast.keyword(arg="cache_modifier" | "eviction_policy", value=ast.Name(id=used)) if used == name:
                 options[""] = None
+            case ast.keyword(arg="input_precision", value=ast.Name(id=used)) if used == name:
+                return ConstexprSpec(name, "option", PRECISIONS)
     if any(isinstance(value, str) for value in options):
         return ConstexprSpec(name, "option", ("", *(v for v in options if v != "")))
     if (told := dtype_flags(kernel, facts).get(name)) is not None:
@@ -46,6 +50,8 @@ def constexpr(
     if flag or param.default in ("True", "False"):
         return ConstexprSpec(name, "flag", (False, True))
     literal = next((v for site in sites for k, v in site.literals if k == name), None)
+    if literal is None and (chosen := next((v for site in sites for k, v in site.choices if k == name), None)):
+        return ConstexprSpec(name, "int", chosen)
     if literal is None and not options and (deciding := deciding_values(kernel, name)):
         return ConstexprSpec(name, "int", deciding)
     if options and literal is None:

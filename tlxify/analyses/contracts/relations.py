@@ -23,7 +23,13 @@ def relations(facts: Facts, extents: Extents, tiles: set[str], given: Iterable[t
     `tiles` are lengths of axes: they follow from nothing. `given` is what the launching function computes.
     """
     found: dict[str, str] = {}
-    sources = (_radices(facts, tiles), _loops(facts, extents), _ladders(facts, extents), _ratios(facts, dict(given)))
+    sources = (
+        _radices(facts, tiles),
+        _loops(facts, extents),
+        _ladders(facts, extents),
+        _ratios(facts, dict(given)),
+        _chunked(facts),
+    )
     for name, expression in (pair for source in sources for pair in source):
         if name not in tiles:
             found.setdefault(name, expression)
@@ -60,13 +66,12 @@ def _radices(facts: Facts, tiles: set[str]) -> Iterator[tuple[str, str]]:
                 if low.template != "({} % {})" or (count := _name(low.operands[1])) is None:
                     continue
                 high = next((s for s in steps if s.template == "({} // {})" and s.operands == low.operands), None)
-                if high is None:
-                    continue
-                whole = _name(steps[high])
-                if whole is not None and whole not in tiles:
-                    yield whole, f"{count} * {_text(step)}"
-                elif whole is not None:
-                    yield count, f"cdiv({steps[high].text()}, {step.text()})"
+                for other in [high] if high is not None else [s for s in steps if s != low]:
+                    whole = _name(steps[other])
+                    if whole is not None and whole not in tiles:
+                        yield whole, f"{count} * {_text(step)}"
+                    elif whole is not None:
+                        yield count, f"cdiv({steps[other].text()}, {step.text()})"
 
 
 def _loops(facts: Facts, extents: Extents) -> Iterator[tuple[str, str]]:
@@ -115,6 +120,18 @@ def _ratios(facts: Facts, given: Mapping[str, str]) -> Iterator[tuple[str, str]]
                     whole, part = _quotient(given.get(divisor.name, ""))
                 if whole is not None and part is not None:
                     yield whole, f"ratio_{whole} * {part}"
+
+
+def _chunked(facts: Facts) -> Iterator[tuple[str, str]]:
+    """A chunk that a loop walks in tiles, `i * BT + j * BC` with tiles of `BC`, is some tiles long."""
+    trips = {loop.trip for loop in facts.loops}
+    for _, access in facts.accesses:
+        for d in access.dimensions:
+            part = _name(facts.axis(d.axis).length) if d.axis is not None else None
+            steps = [(_name(_size(step)), moved) for moved, step in _steps(d.coordinate)]
+            if part is None or not any(name == part and moved in trips for name, moved in steps):
+                continue
+            yield from ((name, f"ratio_{name} * {part}") for name, _ in steps if name is not None and name != part)
 
 
 def _quotient(text: str) -> tuple[str | None, str | None]:

@@ -13,7 +13,7 @@ from ..texts import words
 from .extents import Extents
 from .indices import batch_index
 from .operands import depths, dtypes_of
-from .views import View, merged
+from .views import View, merged, tied
 
 
 class Tensors:
@@ -33,9 +33,16 @@ class Tensors:
         self.writes: set[str] = set()
         #: Strides that a launch chooses.
         self.chosen: frozenset[str] = frozenset()
+        #: Strides that must be what another view of the same memory has.
+        self.tied: dict[str, str] = {}
 
-    def specs(self) -> tuple[list[TensorSpec], list[str]]:
-        """The tensors and the free sizes. Raises Decline TLX606 if one access is not understood."""
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Sizes that no parameter holds, of the tensors so far."""
+        return tuple(self.free | self.scalars.free)
+
+    def specs(self) -> list[TensorSpec]:
+        """The tensors. Raises Decline TLX606 if one access is not understood."""
         facts = self.facts
         for load in facts.loads:
             if load.axes:
@@ -58,6 +65,10 @@ class Tensors:
             else:
                 found[spec.name] = spec
         self.chosen = self._strides()
+        for views in self.views.values():
+            self.tied |= tied(views, self.chosen)
+        self.chosen -= self.tied.keys()
+        self.views = {pointer: [view.with_strides(self.tied) for view in v] for pointer, v in self.views.items()}
         groups = self._groups()
         for pointer, views in self.views.items():
             view = merged(views, self.chosen, written=pointer in self.writes)
@@ -72,7 +83,7 @@ class Tensors:
                 dtypes,
                 deep=deep,
             )
-        return list(found.values()), list(self.free | self.scalars.free)
+        return list(found.values())
 
     def _elements(self, pointer: str, view: View) -> tuple[tuple[str, ...], int | None]:
         """The dtypes of a tensor, and the axis that must be contiguous where they have 8 bits."""
@@ -86,12 +97,17 @@ class Tensors:
     def _strides(self) -> frozenset[str]:
         """Names that are strides, and nothing but strides: a launch may choose them.
 
-        What is a factor of another stride as well, `H` beside `H * D`, counts what lies side by side.
+        What is a factor of another stride as well, `H` beside `H * D`, counts what lies side by side; not so a stride
+        that the same tile also takes in steps of its own length, `s` and `s * BK`.
         """
         views = [view for views in self.views.values() for view in views]
-        strides = {s for v in views for s in v.strides}
-        whole = {s for s in strides if s.isidentifier()}
-        factors = {name for s in strides if len(names := words([s]) - self.tiles) > 1 for name in names}
+        whole = {s for v in views for s in v.strides if s.isidentifier()}
+        factors: set[str] = set()
+        for view in views:
+            for names in (words([stride]) for stride in view.strides):
+                walked = names - self.tiles
+                if len(names) > 1 and not (len(walked) == 1 and walked <= {*view.strides}):
+                    factors |= names
         return frozenset(whole - words(e for v in views for e in v.shape) - factors - self.tiles)
 
     def _groups(self) -> dict[str, str]:

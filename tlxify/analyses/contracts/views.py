@@ -7,7 +7,7 @@ ends at the same element, the one with the most axes says best what the memory i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ...poly import ONE, Poly
@@ -20,6 +20,10 @@ class View:
 
     shape: tuple[str, ...]
     strides: tuple[str, ...]
+
+    def with_strides(self, known: Mapping[str, str]) -> View:
+        """The view with some strides written as what they are."""
+        return View(self.shape, tuple(known.get(stride, stride) for stride in self.strides))
 
     @property
     def length(self) -> Poly:
@@ -42,6 +46,19 @@ class View:
             left.remove(pair)
             size = size * pair[0]
         return True
+
+
+def tied(views: Iterable[View], chosen: frozenset[str]) -> dict[str, str]:
+    """Strides that are no choice, by what they are: another view of the memory has the same axes and fixed strides."""
+    known = list(views)
+    found: dict[str, str] = {}
+    for fixed in (view for view in known if not words(view.strides) & chosen):
+        by_extent = dict(zip(fixed.shape, fixed.strides, strict=True))
+        for view in known:
+            if len(by_extent) == len(view.shape) and {*view.shape} == by_extent.keys():
+                pairs = zip(view.shape, view.strides, strict=True)
+                found |= {stride: by_extent[extent] for extent, stride in pairs if stride in chosen}
+    return found
 
 
 def merged(views: Iterable[View], chosen: frozenset[str], *, written: bool) -> View:

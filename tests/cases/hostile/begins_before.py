@@ -1,0 +1,28 @@
+# Where the first columns begin is chosen when the kernel runs, and may be before the row: the TMA would read zeros there.
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def hostile_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, W, stride_am, stride_bk, stride_cm,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):
+    pid_m = tl.program_id(0)
+    offs_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    offs_n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    if pid_m > 0:
+        first = pid_m * BLOCK_K - W
+    else:
+        first = 0
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(0, K, BLOCK_K):
+        ks = k + tl.arange(0, BLOCK_K)
+        at = first + ks
+        a = tl.load(a_ptr + offs_m[:, None] * stride_am + at[None, :], mask=(offs_m[:, None] < M) & (at[None, :] < K), other=0.0)
+        b = tl.load(b_ptr + ks[:, None] * stride_bk + offs_n[None, :], mask=(ks[:, None] < K) & (offs_n[None, :] < N), other=0.0)
+        acc += tl.dot(a, b)
+    c_ptrs = c_ptr + offs_m[:, None] * stride_cm + offs_n[None, :]
+    tl.store(c_ptrs, acc.to(c_ptr.dtype.element_ty), mask=(offs_m[:, None] < M) & (offs_n[None, :] < N))
+# declined: TLX201 at 23
