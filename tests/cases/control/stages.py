@@ -127,7 +127,7 @@ def _stages_kernel_guard(q_ptr, k_ptr, o_ptr, N, sq, sk, so, **_):
     tlx.require(not q.transposed, "stride", "q_ptr is stored column by column")
     k = tlx.tma_view("k_ptr", k_ptr, shape=(N, None), strides=(sk, 1))
     tlx.require(not k.transposed, "stride", "k_ptr is stored column by column")
-    tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
     tlx.require_dtypes({"k_ptr": k_ptr}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("o_ptr", o_ptr, (N, None), (so, 1), reads=(q, k))
