@@ -21,7 +21,7 @@ EXPECTED = {path: re.match(r"# expect: (TLX\d{3})\n", path.read_text()) for path
 CONVERTED = [path for path in KERNELS if EXPECTED[path] is None]
 DECLINED = [path for path in KERNELS if EXPECTED[path] is not None]
 #: Kinds of launches, by the beginning of their names: as deep as the ring and deeper, ragged, and without a trip.
-KINDS = ("4 trips", "two tiles each way", "ragged", "0 trips")
+KINDS = ("4 trips", "5 trips", "two tiles each way", "ragged", "0 trips")
 
 
 def name(path: Path) -> str:

@@ -13,8 +13,8 @@ from .survivors import reviewed
 
 
 @tlx.jit
-def kernel(out, n, EXTRA: tl.constexpr):
-    bars = tlx.alloc_barriers(1)
+def kernel(out, n, EXTRA: tl.constexpr, SLOTS: tl.constexpr):
+    bars = tlx.alloc_barriers(SLOTS)
     more = tlx.alloc_barriers(1)
     with tlx.async_tasks():
         with tlx.async_task("default"):
@@ -28,7 +28,7 @@ def kernel(out, n, EXTRA: tl.constexpr):
 
 
 def launched():
-    tlx.sim.run(kernel, (1,), (np.zeros(1, np.int32), 7, False)).raise_for_findings()
+    tlx.sim.run(kernel, (1,), (np.zeros(1, np.int32), 7, False, 1)).raise_for_findings()
 
 
 def outcome(what, line=None):
@@ -59,7 +59,7 @@ def test_a_wait_for_what_is_over_only_costs_time():
 def test_other_results_are_noticed():
     (launch,) = recorded(launched)
     launch.original("late")
-    launch.args = (launch.args[0], 8, False)
+    launch.args = (launch.args[0], 8, False, 1)
     assert launch.run("late") != launch.known["late"]
 
 

@@ -45,6 +45,9 @@ class Editor:
         self.multiples: dict[str, list[str]] = defaultdict(list)
         for size, step in contract.multiples:
             self.multiples[size].append(step)
+        self.whole: dict[str, list[str]] = defaultdict(list)
+        for size, step in contract.whole:
+            self.whole[size].append(step)
         self.aligned = set(contract.aligned)
         self.absent = set(contract.absent)
         self.free = list(contract.free_sizes)
@@ -86,6 +89,7 @@ class Editor:
             constexprs=tuple(sorted(self.constexprs.values(), key=lambda spec: order[spec.name])),
             free_sizes=tuple(self.free),
             multiples=tuple((size, step) for size, steps in self.multiples.items() for step in dict.fromkeys(steps)),
+            whole=tuple((size, step) for size, steps in self.whole.items() for step in dict.fromkeys(steps)),
             aligned=tuple(sorted(self.aligned)),
             computed=tuple(self.computed.items()),
             absent=tuple(name for name in self.signature.parameters if name in self.absent),
@@ -104,7 +108,15 @@ class Editor:
             self._number(name, text)
 
     def _forget(self, name: str) -> None:
-        for table in (self.tensors, self.scalars, self.constexprs, self.computed, self.bounds, self.multiples):
+        for table in (
+            self.tensors,
+            self.scalars,
+            self.constexprs,
+            self.computed,
+            self.bounds,
+            self.multiples,
+            self.whole,
+        ):
             table.pop(name, None)
         self.aligned.discard(name)
         self.absent.discard(name)
@@ -117,7 +129,9 @@ class Editor:
                 raise grammar.ContractTextError(name, f"{dtype!r} is no element type", ", ".join(ELEMENT_TYPES))
         shape = tuple(self._expressions(name, match["shape"]))
         use = match["use"] or (_use(before) if before is not None else "in")
-        clauses = dict(grammar.clauses(name, match["rest"], ("strides", "dtype_of", "values", "rising", "layouts")))
+        clauses = dict(
+            grammar.clauses(name, match["rest"], ("strides", "dtype_of", "values", "rising", "deep", "layouts"))
+        )
         if "strides" in clauses:
             strides = tuple(self._expressions(name, clauses["strides"]))
         elif before is not None and len(before.shape) == len(shape):
@@ -129,6 +143,11 @@ class Editor:
                 name, f"{len(strides)} strides for {len(shape)} axes", "one stride for each axis"
             )
         group = clauses.get("dtype_of", before.dtype_group if before is not None and match["use"] is None else name)
+        deep = before.deep if before is not None and match["use"] is None else None
+        if "deep" in clauses:
+            if not clauses["deep"].isdigit() or int(clauses["deep"]) >= len(shape):
+                raise grammar.ContractTextError(name, f"deep({clauses['deep']}) is no axis", f"0 to {len(shape) - 1}")
+            deep = int(clauses["deep"])
         values = self._expressions(name, clauses.get("rising") or clauses.get("values") or "")
         layouts = tuple(grammar.split(clauses.get("layouts", "")))
         if unknown := [layout for layout in layouts if layout not in grammar.LAYOUTS]:
@@ -137,6 +156,7 @@ class Editor:
             *(name, shape, strides, "in" in use.split(), "out" in use.split(), group, dtypes),
             values=tuple(values) or (before.values if before is not None and match["use"] is None else ()),
             rising="rising" in clauses or (before is not None and before.rising and match["use"] is None),
+            deep=deep,
             layouts=layouts,
         )
         place = before is not None
@@ -160,19 +180,21 @@ class Editor:
         if said.kind is None:  # what is not said stays
             values = old_scalar.choices if old_scalar else old_constexpr.choices if old_constexpr else ()
             kept = Said(None, values, tuple(self.multiples.get(name, ())), self.bounds.get(name), name in self.aligned)
-            said = said.over(kept)
+            said = said.over(replace(kept, whole=tuple(self.whole.get(name, ()))))
         self._forget(name)
         choices = said.choices or ()
-        if said.dtype_of is not None:
+        if said.dtype_of is not None and said.says is None:
             self.constexprs[name] = ConstexprSpec(name, "dtype", (), said.dtype_of)
         elif constexpr and kind not in ("size", "stride"):
-            self.constexprs[name] = ConstexprSpec(name, kind, choices)  # type: ignore[arg-type]
+            self.constexprs[name] = ConstexprSpec(name, kind, choices, said.dtype_of, said.says)  # type: ignore[arg-type]
         else:
             self.scalars[name] = ScalarSpec(name, kind, constexpr, choices)  # type: ignore[arg-type]
         if said.expression is not None:
             self.computed[name] = said.expression
         if said.multiples:
             self.multiples[name] = list(said.multiples)
+        if said.whole:
+            self.whole[name] = list(said.whole)
         if said.bounds is not None:
             self.bounds[name] = said.bounds
         if said.aligned:

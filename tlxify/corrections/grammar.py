@@ -24,6 +24,8 @@ CLAUSE = re.compile(
     r"|dtype_of\((?P<dtype_of>\w+)\)"
     r"|in \{(?P<choices>.*?)\}"
     r"|multiple_of\((?P<multiple>.+?)\)(?![^,\s])"
+    r"|whole\((?P<whole>.+?)\)(?![^,\s])"
+    r"|says\((?P<says>\w+)\)"
     r"|(?P<aligned>aligned)\b"
     r"|(?P<low>\d+)\.\.(?P<high>\d*)"
     r"|=\s*(?P<expression>.+)"
@@ -137,6 +139,7 @@ def allowed(kinds: Sequence[str]) -> str:
         *dict.fromkeys(kinds),
         "in {…}",
         "multiple_of(…)",
+        "whole(…)",
         "aligned",
         "1..4096",
         "= expression",

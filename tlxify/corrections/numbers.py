@@ -21,6 +21,10 @@ class Said:
     aligned: bool = False
     expression: str | None = None
     dtype_of: str | None = None
+    #: The element type that a flag tells.
+    says: str | None = None
+    #: Steps of which the converted kernel needs whole ones.
+    whole: tuple[str, ...] = ()
 
     def over(self, other: Said) -> Said:
         """This, and where it says nothing the other."""
@@ -32,6 +36,8 @@ class Said:
             self.aligned or other.aligned,
             self.expression or other.expression,
             self.dtype_of or other.dtype_of,
+            self.says or other.says,
+            self.whole or other.whole,
         )
 
 
@@ -62,6 +68,10 @@ def read(key: str, text: str, expressions: Callable[[str, str], Iterable[str]]) 
             more = Said(choices=grammar.choices(key, match["choices"]))
         elif match["multiple"]:
             more = Said(multiples=(*said.multiples, *expressions(key, match["multiple"])))
+        elif match["whole"]:
+            more = Said(whole=(*said.whole, *expressions(key, match["whole"])))
+        elif match["says"]:
+            more = Said(says=match["says"])
         elif match["aligned"]:
             more = Said(aligned=True)
         elif match["low"]:

@@ -69,6 +69,8 @@ def _tensor(spec: TensorSpec) -> str:
         text += f" dtype_of({spec.dtype_group})"
     if spec.values:
         text += f" {'rising' if spec.rising else 'values'}({', '.join(spec.values)})"
+    if spec.deep is not None:
+        text += f" deep({spec.deep})"
     return text + (f" layouts({', '.join(spec.layouts)})" if spec.layouts else "")
 
 
@@ -79,11 +81,15 @@ def _number(spec: ScalarSpec | ConstexprSpec, contract: Contract) -> str:
     if spec.name in computed:  # no other value of it is ever tried
         return f"{spec.kind} {_limits(spec.name, contract)} = {computed[spec.name]}".replace("  ", " ")
     choices = f"in {{{', '.join(map(repr, spec.choices))}}}" if spec.choices else ""
-    return " ".join(filter(None, (spec.kind, choices, _limits(spec.name, contract))))
+    tells = ""
+    if isinstance(spec, ConstexprSpec) and spec.says is not None:
+        tells = f"dtype_of({spec.dtype_of}) says({spec.says})"
+    return " ".join(filter(None, (spec.kind, choices, tells, _limits(spec.name, contract))))
 
 
 def _limits(name: str, contract: Contract) -> str:
     texts = [f"multiple_of({step})" for size, step in contract.multiples if size == name]
+    texts += [f"whole({step})" for size, step in contract.whole if size == name]
     texts += ["aligned"] if name in contract.aligned else []
     for size, low, high in contract.bounds:
         texts += [f"{low}..{'' if high is None else high}"] if size == name else []
