@@ -252,7 +252,9 @@ def _deep(
         values = {**dict(base.values), **dict.fromkeys(numbers, many * longest)}
         case = replace(base, values=tuple(values.items()), schedules=FEW_SCHEDULES if thorough else ONE_SCHEDULE)
         sizes = {size: many * extent * (1 if name.startswith("many") else 2) for size, extent in extents.items()}
-        yield replace(with_sizes(case, contract, **sizes), name=name, daring=bool(numbers))
+        if numbers:
+            case = replace(case, daring=True, path="claimed")  # one may be what the source claims to be 1
+        yield replace(with_sizes(case, contract, **sizes), name=name)
 
 
 def _sizes_a_result(contract: Contract, size: str) -> bool:
