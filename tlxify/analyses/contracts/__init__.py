@@ -14,6 +14,7 @@ from .. import analyze
 from ..texts import words
 from .constants import constexpr, number
 from .dependent import dependent
+from .elements import valid
 from .extents import Extents
 from .launching import configs, tuned, with_idle_programs
 from .launching import grid as grid_of
@@ -26,7 +27,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     extents = Extents(facts)
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
     tensors = Tensors(facts, extents, tiles)
-    specs = tensors.specs()
+    specs = valid(kernel, facts, tensors.specs())
     free = list(tensors.sizes)
     sites, sizes = call_sites(kernel), words(e for t in specs if t.name in tensors.views for e in t.shape)
     strides = tensors.chosen | tensors.tied.keys()
