@@ -1,6 +1,6 @@
 """Element types that the source itself cannot take, so that no launch has them.
 
-Triton's math functions want fp32 (`tl.exp` of 16 bits does not compile); an integer `other` of a load is not cast to fp8.
+Math functions of Triton want fp32 (`tl.exp` of 16 bits does not compile), and no integer `other` is cast to fp8.
 """
 
 from __future__ import annotations
