@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.golden import ROOT
+from tests.test_cases_simulated import launches
 from tlxify import convert
 from tlxify.source import SourceFile
 
@@ -86,15 +86,10 @@ def test_every_comment_is_kept(path):
 @pytest.mark.parametrize("path", CONVERTED, ids=name)
 def test_simulated(path):
     """A few launches, late and in one seeded order: `make corpus-simulated` does the rest."""
-    from tlxify.verify.inputs import edge_cases
     from tlxify.verify.simulate import simulate
 
     (kernel,) = converted(path).kernels
-    every = edge_cases(kernel.contract)
-    first = [next((case for case in every if case.name.startswith(kind)), None) for kind in KINDS]
-    tally = simulate(
-        kernel.conversion, cases=[replace(case, schedules=("late", 0)) for case in first if case is not None]
-    )
+    tally = simulate(kernel.conversion, cases=launches(kernel.contract, KINDS))
     assert not tally.source_fails
     assert not tally.findings, [f"{evidence.text}: {evidence.detail}" for evidence in tally.findings.values()]
     assert tally.specialized, "the launcher took the original every time: nothing was tried"

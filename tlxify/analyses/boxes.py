@@ -6,7 +6,7 @@ base adds to the pointer parameter is shared out like any scalar part of an addr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ..diagnostics import Decline
@@ -94,10 +94,3 @@ def _dimension(box: Box, i: int, shift: Poly, axis: AxisId | None, *, checked: b
     if end.launch:
         return Dimension(box.strides[i], coordinate, axis, end, from_zero=whole)
     return Dimension(box.strides[i], coordinate, axis, None, limit=end, from_zero=whole)
-
-
-def pointer_name(box: Box, is_pointer: Callable[[Symbol], bool]) -> str | None:
-    """The one pointer parameter that a block's base is relative to."""
-    single = [m[0] for m, c in box.base.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
-    found = [symbol for symbol in single if is_pointer(symbol)] or single
-    return found[0].name if len(found) == 1 else None

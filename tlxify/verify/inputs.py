@@ -217,7 +217,7 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
     if contract.contracted is None:
         yield replace(base, name="two tiles each way", schedules=ALL_SCHEDULES)
         # Which sizes the trips come from is not known: enough of all of them fills every ring twice.
-        yield from _deep(contract, base, contract.tiled, "many tiles each way", thorough=thorough)
+        yield from _deep(contract, base, contract.tiled, "many tiles each way", 1, thorough=thorough)
         return
     size, tile = contract.contracted
     extent = tile_extent(base.constants(contract), tile)
@@ -226,7 +226,7 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
         case = with_sizes(replace(base, schedules=schedules), contract, **{size: trips * extent})
         yield replace(case, name=f"{case.trips} trips")
     if contract.free_sizes or _numbers(contract):
-        yield from _deep(contract, base, [contract.contracted], "twice as many trips, shared", thorough=thorough)
+        yield from _deep(contract, base, [contract.contracted], "twice as many trips, shared", 2, thorough=thorough)
     if thorough and not _sizes_a_result(contract, size):
         single = {other: tile_extent(base.constants(contract), tile) for other, tile in contract.tiled}
         case = with_sizes(replace(base, schedules=ONE_SCHEDULE), contract, **single, **{size: MANY_TRIPS * extent})
@@ -241,9 +241,9 @@ def _numbers(contract: Contract) -> list[str]:
 
 
 def _deep(
-    contract: Contract, base: Case, tiled: Iterable[tuple[str, str]], name: str, *, thorough: bool
+    contract: Contract, base: Case, tiled: Iterable[tuple[str, str]], name: str, sharing: int, *, thorough: bool
 ) -> Iterator[Case]:
-    """Enough of the sizes to fill every ring twice, also where two programs share them or a number cuts them short."""
+    """Enough of the sizes to fill every ring of `sharing` programs twice, also where a number cuts them short."""
     constants, many = base.constants(contract), 2 * stages_of(contract, base.config) + 1
     extents = {size: tile_extent(constants, tile) for size, tile in tiled}
     numbers = _numbers(contract)
@@ -251,7 +251,7 @@ def _deep(
         longest = max(extents.values())
         values = {**dict(base.values), **dict.fromkeys(numbers, many * longest)}
         case = replace(base, values=tuple(values.items()), schedules=FEW_SCHEDULES if thorough else ONE_SCHEDULE)
-        sizes = {size: many * extent * (1 if name.startswith("many") else 2) for size, extent in extents.items()}
+        sizes = {size: sharing * many * extent for size, extent in extents.items()}
         if numbers:
             case = replace(case, daring=True, path="claimed")  # one may be what the source claims to be 1
         yield replace(with_sizes(case, contract, **sizes), name=name)

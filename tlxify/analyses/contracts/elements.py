@@ -12,6 +12,7 @@ from dataclasses import replace
 from ...contract import BYTE_DTYPES, TensorSpec
 from ...facts import Facts
 from ...model import Kernel
+from .operands import pointer_of
 
 #: Functions of `tl` and `tl.math` that take fp32 and fp64 alone.
 WIDE = frozenset({"exp", "exp2", "log", "log2", "cos", "sin", "sqrt", "sqrt_rn", "rsqrt", "erf"})
@@ -23,7 +24,7 @@ def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Ten
     for load in facts.loads:
         if load.target is not None and load.pointer is not None:
             pointers.setdefault(load.target, set()).add(load.pointer)
-    fed = {facts.loads[side.load].pointer for dot in facts.dots for side in (dot.a, dot.b) if side.load is not None}
+    fed = {pointer_of(facts, side) for dot in facts.dots for side in (dot.a, dot.b)}
     wide = {pointer for name in _passed_to_math(kernel) for pointer in pointers.get(name, ())} - fed
     whole = {pointer for name in _filled_with_integers(kernel) for pointer in pointers.get(name, ())}
     groups = {spec.dtype_group for spec in specs if spec.name in whole}

@@ -16,10 +16,10 @@ def dtypes_of(facts: Facts, pointer: str) -> tuple[str, ...]:
     """The dtypes of a tensor in launches of the kernel, most usual first: those of all dots that multiply it."""
     dtypes: tuple[str, ...] | None = None
     for dot in facts.dots:
-        sides = [side for side in (dot.a, dot.b) if _pointer(facts, side) == pointer]
+        sides = [side for side in (dot.a, dot.b) if pointer_of(facts, side) == pointer]
         if not sides:
             continue
-        apart = any(_pointer(facts, side) is None or depth_of(facts, side) is None for side in (dot.a, dot.b))
+        apart = any(pointer_of(facts, side) is None or depth_of(facts, side) is None for side in (dot.a, dot.b))
         allowed = [dtype for dtype in dot.dtypes if not apart or dtype not in BYTE_DTYPES]
         dtypes = tuple(dtype for dtype in allowed if dtypes is None or dtype in dtypes)
     return dtypes or FLOAT16_DTYPES
@@ -31,5 +31,6 @@ def depth_of(facts: Facts, side: DotOperand) -> AxisId | None:
     return contracted[0] if side.load is not None and len(contracted) == 1 else None
 
 
-def _pointer(facts: Facts, side: DotOperand) -> str | None:
+def pointer_of(facts: Facts, side: DotOperand) -> str | None:
+    """The parameter that an operand is loaded from; None if it is computed."""
     return facts.loads[side.load].pointer if side.load is not None else None
