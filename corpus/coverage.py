@@ -1,6 +1,7 @@
 """Measures what becomes of the public kernels in `denominator.json`, and writes the table.
 
     python corpus/fetch.py && python corpus/coverage.py      # measure: benchmarks/results/coverage.json, docs/coverage.md
+    python corpus/coverage.py --only NAME [NAME ...]         # measure these kernels again, keep the other results
     python corpus/coverage.py --table                        # only the table, from the results that are there
 
 Every kernel gets a verdict with the profit gate on and off. With the gate off, each one that was rewritten is simulated
@@ -15,7 +16,6 @@ import functools
 import hashlib
 import json
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from coverage_results import RESULTS, denominator, keep, revision, revisions
 from coverage_table import table
 
 from tlxify.cli import version
@@ -44,7 +45,6 @@ from tlxify.verify.inputs import edge_cases, stages_of
 
 HERE = Path(__file__).resolve().parent
 STORE = HERE.parent / ".corpus"
-RESULTS = HERE.parent / "benchmarks" / "results" / "coverage.json"
 PAGE = HERE.parent / "docs" / "coverage.md"
 #: Seconds that simulating one kernel may take.
 SIMULATION = 240.0
@@ -204,12 +204,12 @@ def of(entry: dict[str, Any], file: str, found: dict[tuple[str, str, int], dict[
     return min(same, key=lambda pair: pair[0])[1] if same else unseen
 
 
-def measure(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The denominator's rows with `off` and `on` (verdicts by gate) and `simulated`."""
+def measure(rows: list[dict[str, Any]], jobs: int) -> list[dict[str, Any]]:
+    """The denominator's rows with `off` and `on` (verdicts by gate) and `simulated`; `jobs` kernels at a time."""
     by_file: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         by_file[str(STORE / f"{row['package']}-{row['version']}" / row["path"])].append(row)
-    limits = Limits()
+    limits = Limits(processes=jobs)
     off = verdicts(by_file, False, limits)
     waiting = []
     with ThreadPoolExecutor(limits.processes) as pool:
@@ -235,23 +235,29 @@ def measure(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def revision() -> str:
-    """The commit of this checkout, "" outside of one."""
-    asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False)
-    return asked.stdout.strip()
-
-
 def main() -> int:
     """Measures, or only draws the table; exit status 1 if a rewritten kernel disagrees with its source."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", action="store_true", help="only write the page from the results that are there")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", help="measure only kernels of these names, or in these files"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="kernels to convert and simulate at a time")
     options = parser.parse_args()
     if not options.table:
-        rows = measure(json.loads((HERE / "denominator.json").read_text())["kernels"])
-        found = {"schema": 1, "tool": f"tlxify {version()}", "revision": revision(), "kernels": rows}
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        wanted = [
+            row
+            for row in denominator()
+            if not options.only
+            or row["name"] in options.only
+            or any(row["path"].endswith(name) for name in options.only)
+        ]
+        rows = measure(wanted, options.jobs)
+        for row in rows:
+            row["revision"] = revision()
+        keep(rows, f"tlxify {version()}")
     data = json.loads(RESULTS.read_text())
-    PAGE.write_text(table(data["kernels"], data.get("revision", "")))
+    PAGE.write_text(table(data["kernels"], revisions(data["kernels"])))
     wrong = [row for row in data["kernels"] if row.get("simulated", {}).get("outcome") in ("disagrees", "crash")]
     return int(bool(wrong))
 
