@@ -17,9 +17,10 @@ import hashlib
 import json
 import re
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,6 @@ from tlxify.migrate.pool import Limits, records
 from tlxify.migrate.work import Work
 from tlxify.outcome import KernelOutcome
 from tlxify.pipeline import analyze
-from tlxify.source import SourceFile
 from tlxify.verdict import Rung
 from tlxify.verify.cases import Case
 from tlxify.verify.child import Job
@@ -63,6 +63,8 @@ class Simulated:
     wanted: int
     runs: int = 0
     findings: tuple[str, ...] = ()
+    #: That converting and simulating it took.
+    seconds: float = 0.0
 
 
 def few_cases(contract: Contract) -> tuple[Case, ...]:
@@ -119,8 +121,11 @@ def trips(facts: Facts, contract: Contract, case: Case) -> int | None:
     return max(found, default=None)
 
 
-def simulated(kernel: KernelOutcome, source: SourceFile) -> Simulated:
-    """Runs a rewritten kernel beside its source, unless the same text was simulated before by the same simulator."""
+def simulated(file: str, name: str) -> Simulated:
+    """Runs a kernel's conversion beside its source, unless the same text was simulated before by the same simulator."""
+    started = time.monotonic()
+    conversion = converted(Path(file), (name,), "auto", profitable=False)
+    (kernel,) = (kernel for kernel in conversion.converted if kernel.conversion is not None and kernel.name == name)
     assert kernel.conversion is not None
     contract = kernel.conversion.contract
     wanted = 2 * stages_of(contract, 0) + 1
@@ -130,13 +135,12 @@ def simulated(kernel: KernelOutcome, source: SourceFile) -> Simulated:
     if kept.exists():
         data = json.loads(kept.read_text())
         return Simulated(**{**data, "findings": tuple(data["findings"])})
-    facts = analyze(source, kernel.name)[0].facts
+    facts = analyze(conversion.source, name)[0].facts
     longest = max((n for case in cases if (n := trips(facts, contract, case)) is not None), default=None)
-    found = run(kernel, cases, longest, wanted)
+    found = replace(run(kernel, cases, longest, wanted), seconds=round(time.monotonic() - started, 1))
     if found.outcome != "timeout":  # a less busy machine may do better
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(asdict(found)))
-    print(f"{Path(source.path).name:32} {kernel.name:44} {found.outcome:12}", *found.findings, flush=True)
     return found
 
 
@@ -211,21 +215,20 @@ def measure(rows: list[dict[str, Any]], jobs: int) -> list[dict[str, Any]]:
         by_file[str(STORE / f"{row['package']}-{row['version']}" / row["path"])].append(row)
     limits = Limits(processes=jobs)
     off = verdicts(by_file, False, limits)
-    waiting = []
-    with ThreadPoolExecutor(limits.processes) as pool:
-        for file, entries in by_file.items():
-            for row in entries:
-                row["off"] = of(row, file, off)
-            names = {row["name"]: row for row in entries if row["off"]["verdict"] == "converted"}
-            if names:
-                conversion = converted(Path(file), (), "auto", profitable=False)
-                waiting += [
-                    (names[kernel.name], pool.submit(simulated, kernel, conversion.source))
-                    for kernel in conversion.converted
-                    if kernel.name in names and kernel.conversion is not None
-                ]
-        for row, future in waiting:
-            row["simulated"] = asdict(future.result())
+    rewritten = [
+        (file, row["name"], row)
+        for file, entries in by_file.items()
+        for row in entries
+        if row["off"]["verdict"] == "converted"
+    ]
+    with ProcessPoolExecutor(jobs) as pool:
+        waiting = {pool.submit(simulated, file, name): row for file, name, row in rewritten}
+        for future in as_completed(waiting):
+            row, result = waiting[future], future.result()
+            row["simulated"] = asdict(result)
+            print(
+                f"{result.seconds:6.1f} s  {row['path']} {row['name']}: {result.outcome}", *result.findings, flush=True
+            )
     # The gate only takes kernels away: where nothing was rewritten without it, nothing will be with it.
     some = {file for file, entries in by_file.items() if any(row["off"]["verdict"] == "converted" for row in entries)}
     on = verdicts(some, True, limits)
