@@ -215,6 +215,9 @@ def measure(rows: list[dict[str, Any]], jobs: int) -> list[dict[str, Any]]:
         by_file[str(STORE / f"{row['package']}-{row['version']}" / row["path"])].append(row)
     limits = Limits(processes=jobs)
     off = verdicts(by_file, False, limits)
+    for file, entries in by_file.items():
+        for row in entries:
+            row["off"] = of(row, file, off)
     rewritten = [
         (file, row["name"], row)
         for file, entries in by_file.items()
