@@ -245,7 +245,9 @@ class Dispatcher:
             named, options = self._adapter.bind(args, kwargs) if self.stack.kernel is not None else (kwargs, {})
             return Dispatch("original", refusal.code, refusal.text, self.original, grid, named, options)
         arguments = dict(zip(self.converted.signature.parameters, values, strict=True))
-        return Dispatch("specialized", "", "", self.converted, launch_grid, arguments, ready.options, ready.plan)
+        facts = self._adapter.facts(decided, ready, named)
+        options = ready.options
+        return Dispatch("specialized", "", "", self.converted, launch_grid, arguments, options, ready.plan, facts)
 
     def _decide(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Decision:
         if not self._examined:

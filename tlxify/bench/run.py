@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,8 @@ from .work import Work, work_of
 
 SESSION, WARMING = "tlxify.bench.session:measure", "tlxify.bench.session:warm"
 ROUNDS = 15
+#: Seconds with which no child is started again.
+LEAST = 10.0
 
 
 class NoGpu(Exception):
@@ -68,7 +71,7 @@ def bench(
         rounds: turns of each contender.
         reference: "module:callable", called with those of the kernel's arguments that it names; run in the child.
         progress: called with a line per launch.
-        limits: of each child.
+        limits: of each kernel, or of all `together`.
         together: one child measures all kernels, which saves its start. Rows come in the kernels' order either way.
 
     Raises:
@@ -127,7 +130,12 @@ def _measure(
         return Row(kernels[number].conversion.kernel, title, flops=work.flops, bytes=work.bytes, failure=text)
 
     with tempfile.TemporaryDirectory(prefix="tlxify-") as folder:
+        begun = time.monotonic()
         while todo:
+            left_s = limits.seconds - (time.monotonic() - begun)
+            if rows and left_s < LEAST:
+                rows += [failed(entry, f"no time left of {limits.seconds:g} seconds") for entry in todo]
+                break
             path = Path(folder) / f"{len(rows)}.jsonl"
             path.touch()
             left = dict.fromkeys(number for number, _, _ in todo)
@@ -139,7 +147,8 @@ def _measure(
                 "reference": reference,
             }
             conversion = kernels[todo[0][0]].conversion
-            outcome = run_job(Job(SESSION, conversion, Rung.RAN, options, limits), progress)
+            within = replace(limits, seconds=left_s)
+            outcome = run_job(Job(SESSION, conversion, Rung.RAN, options, within), progress)
             if "skipped" in outcome.figures:
                 raise NoGpu(str(outcome.figures["skipped"]))
             about |= outcome.figures

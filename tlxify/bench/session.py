@@ -164,7 +164,7 @@ class _Session:
         found: list[tuple[float, Contender, str]] = []
         for launch, config in self._launches(who, kernel, case, arguments):
             times = interleave({"": launch}, self.clock, rounds=3, launches=3, inputs=len(arguments))
-            found.append((min(times[""]), launch, _shown(config)))
+            found.append((min(times[""]), launch, config_text(config)))
         _, launch, shown = min(found, key=lambda each: each[0])
         return launch, shown
 
@@ -261,7 +261,8 @@ def _callable(text: str) -> Callable[..., Any]:
     return found
 
 
-def _shown(config: LaunchConfig) -> str:
+def config_text(config: LaunchConfig) -> str:
+    """A config as a report names it."""
     values = [f"{name}={value}" for name, value in config.values]
     return ", ".join([*values, f"num_warps={config.num_warps}", f"num_stages={config.num_stages}"])
 

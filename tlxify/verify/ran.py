@@ -22,7 +22,7 @@ from .requirements import missing_for_simulation
 
 #: Processes on the GPU at a time: one compiles while another launches.
 PROCESSES = 2
-#: Times that a config is taken up again behind a case on which the source ended the process: a source that reads through
+#: Times that a config is taken up again behind a case on which the source ended the process: one that reads through
 #: descriptors of its own fails on each operand that begins at an odd address.
 RESUMED = 5
 #: Seconds for the simulation of one launch that went wrong.
