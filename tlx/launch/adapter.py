@@ -38,6 +38,7 @@ class Decision:
         "guard",
         "launches",
         "named_tensors",
+        "noted",
         "original_route",
         "processors",
         "repeats",
@@ -81,6 +82,8 @@ class Decision:
         self.original_route: Route | Interposed | None = None
         #: Whether the conversion runs whatever the policy says: to be timed or compared.
         self.trial = False
+        #: For who watches launches: what it remembers of those of this description. `None` until it does.
+        self.noted: Any = None
 
     def twin(self) -> Decision:
         """The same with routes and prepared launches of its own, for what stands between the caller and the kernel."""
