@@ -176,14 +176,14 @@ def test_arguments_lie_where_the_case_says():
 
 
 def test_a_parameter_called_num_warps_is_no_option():
-    from tlxify.bench.session import _call
+    from tlxify.verify.device import call_of
 
     named = {"x": 1, "num_warps": 8, "BLOCK": 64}
-    assert _call(("x", "num_warps", "BLOCK"), named, {"num_warps": 4, "num_stages": 3}) == (
+    assert call_of(("x", "num_warps", "BLOCK"), named, {"num_warps": 4, "num_stages": 3}) == (
         (1, 8, 64),
         {"num_stages": 3},
     )
-    assert _call(("x", "given_by_default", "BLOCK"), {"x": 1, "BLOCK": 64}, {}) == ((1,), {"BLOCK": 64})
+    assert call_of(("x", "given_by_default", "BLOCK"), {"x": 1, "BLOCK": 64}, {}) == ((1,), {"BLOCK": 64})
 
 
 def test_saved_contents_come_back(tmp_path):

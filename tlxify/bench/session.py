@@ -13,7 +13,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..contract import Contract, LaunchConfig
 from ..verdict import Evidence
 from ..verify.cases import Case
 from ..verify.child import Job
-from ..verify.device import Hung, settle
+from ..verify.device import Hung, call_of, settle
 from ..verify.loading import Loaded, load
 from ..verify.oracle import as_constexpr
 from .clock import Contender, interleave, launches_for
@@ -218,29 +218,13 @@ def _launch(
     constants = {name: value for name, value in config.values if name in contract.parameters}
     options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
     bound = kernel[sizes.grid]
-    calls = [_call(contract.parameters, {**each.tensors, **scalars, **constants}, options) for each in arguments]
+    calls = [call_of(contract.parameters, {**each.tensors, **scalars, **constants}, options) for each in arguments]
 
     def launch(number: int) -> object:
         args, kwargs = calls[number]
         return bound(*args, **kwargs)
 
     return launch
-
-
-def _call(
-    parameters: Sequence[str], named: Mapping[str, Any], options: Mapping[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments by position, as far as they go, and the rest by name.
-
-    A kernel may have parameters called num_warps and num_stages. By name they would be taken for the launch's options.
-    """
-    args: list[Any] = []
-    rest = dict(named)
-    for name in parameters:
-        if name not in rest:
-            break
-        args.append(rest.pop(name))
-    return tuple(args), {**rest, **{name: value for name, value in options.items() if name not in parameters}}
 
 
 def _by_name(reference: Callable[..., Any], sizes: Sizes, arguments: list[Arguments]) -> Contender:

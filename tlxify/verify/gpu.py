@@ -17,7 +17,7 @@ from ..verdict import Evidence, Rung
 from .buffers import Inapplicable, Memory, make_arguments
 from .cases import Case
 from .compare import compare
-from .device import Hung, Launch, scratch_memory, settle
+from .device import Hung, Launch, call_of, scratch_memory, settle
 from .inputs import edge_cases, full_size_case
 from .loading import Loaded, load
 from .oracle import as_constexpr
@@ -213,8 +213,12 @@ class Session:
         config = launch.case.launch_config(self.contract)
         options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
         scalars = {name: as_constexpr(value) for name, value in launch.arguments.scalars.items()}
-        arguments = {**launch.tensors(), **scalars, **launch.arguments.constants, **options}
-        kernel[launch.arguments.grid](**arguments)
+        named = {**launch.tensors(), **scalars, **launch.arguments.constants}
+        if options.keys() & named.keys():
+            args, kwargs = call_of(self.contract.parameters, named, options)
+            kernel[launch.arguments.grid](*args, **kwargs)
+        else:
+            kernel[launch.arguments.grid](**named, **options)
         settle()
         self.record.launches += 1
 
