@@ -25,8 +25,10 @@ from tlx.launch.tuning import DEFAULT_STAGES, DEFAULT_WARPS, MIN_STAGES, OVERRID
 
 __all__ = ["Adapter", "Decision", "Interposed", "Ticket", "Unusable"]
 
-#: Options of a launch that the plan of the converted kernel takes the place of.
-REPLACED = ("num_warps", "num_stages", "maxnreg", "num_ctas", "ir_override", *OVERRIDES)
+#: Options of Triton's launch that concern the converted kernel's plan.
+OPTIONS = ("num_warps", "num_stages", "maxnreg", "num_ctas", "ir_override")
+#: Options that the plan takes the place of.
+REPLACED = (*OPTIONS, *OVERRIDES)
 
 
 class Decision:
@@ -167,7 +169,8 @@ class Adapter:
         for name, value in kwargs.items():
             if name in self._names:
                 named[name] = value
-            else:
+            # Triton takes what is passed by the name of an option for one, also where a parameter is called so.
+            if name not in self._names or name in OPTIONS:
                 options[name] = value
         return named, options
 
