@@ -99,6 +99,8 @@ class Contract:
     free_sizes: tuple[str, ...] = ()
     #: The size that counts trips of the dot loop, with the tile that divides it: trips = cdiv(size, tile).
     contracted: tuple[str, str] | None = None
+    #: Whether no dot loop makes a trip where that size is 0.
+    empties: bool = True
     #: Sizes of the rows and columns of the result, and others that do not count trips, each with the tile that covers
     #: it, rows first.
     tiled: tuple[tuple[str, str], ...] = ()
