@@ -356,6 +356,8 @@ class Facts:
     blocks: tuple[BlockAccess, ...] = ()
     #: Parameters that were taken to have these values: everything here holds for such launches alone.
     assumed: tuple[tuple[str, object], ...] = ()
+    #: Branches that these values settle, and whether the first arm is taken: `statements` holds what is in that arm.
+    settled: tuple[tuple[Span, bool], ...] = ()
     #: Strides by which a tile moves along an axis that lies at stride 1: more is known of launches where they are 1.
     units: tuple[str, ...] = ()
     #: Constexpr parameters that choose between values without a common form: more may be known once they are assumed.

@@ -327,6 +327,8 @@ class Plan:
     crowded: bool = False
     #: Loops whose counter has another name here.
     counters: tuple[tuple[Span, str], ...] = ()
+    #: Branches of which one arm is all there is, in the launches that the guard lets through: whether it is the first.
+    settled: tuple[tuple[Span, bool], ...] = ()
     #: Proofs and notes worth a comment in the output: (statement, text).
     notes: tuple[tuple[Span, str], ...] = ()
 

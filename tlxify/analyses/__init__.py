@@ -94,6 +94,7 @@ class _Assembly:
             wide=wide_names(self.kernel.body),
             blocks=tuple(block for event in touched if (block := self._block(event)) is not None),
             assumed=tuple(sorted(self.assumed.items())),
+            settled=tuple(sorted(self.settled.items())),
             undecided=tuple(self.events.undecided),
             units=tuple(dict.fromkeys(name for event in loads for name in unit_strides(event.address))),
         )

@@ -239,11 +239,16 @@ class Interpreter:
         if first == second:
             return first
         if choice is not None:
-            both = join_masks(self.axes, first, second, choice)
-            both = both or join_loads(self.events, self.axes, first, second, name, choice)
+            fit = self.axes.fit(first.axes, second.axes)
+            both = join_masks(self.axes, first, second, choice) if fit else None
+            both = both or (join_loads(self.events, self.axes, first, second, name, choice) if fit else None)
             if both is not None:
                 return both
             self.events.undecided.update(dict.fromkeys(sorted(_parameters(choice.test))))
+            if not fit:
+                # Only one of the shapes is ever compiled: axes of the one are not axes of the other.
+                axes, why = self.axes.unrelated(first.axes), ("TLX201", "a value that depends on a branch")
+                return Value(axes=axes, loads=first.loads | second.loads, why=why)
         loads = first.loads | second.loads
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
             return Value(
