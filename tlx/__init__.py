@@ -89,6 +89,7 @@ from .descriptors import (
 from .dots import async_dot, async_dot_scaled, async_dot_wait, tcgen05_commit
 from .install import InstallError, install, uninstall
 from .launch import (
+    TO_END,
     Box,
     Dispatch,
     Fallback,
@@ -140,6 +141,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
 }
 
 __all__ = [
+    "TO_END",
     "Box",
     "CLCPipelineContext",
     "Dispatch",

@@ -13,6 +13,7 @@ What wants both kernels to run, to compare or to time them, takes the place of a
 from tlx.launch.dispatcher import StaleKernelError
 from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import (
+    TO_END,
     Fallback,
     Memory,
     TmaView,
@@ -29,6 +30,7 @@ from tlx.launch.schedule import Box, Dispatch, RingPlan, Schedule
 from tlx.launch.stats import KernelStats, stats
 
 __all__ = [
+    "TO_END",
     "Box",
     "Dispatch",
     "Fallback",

@@ -13,6 +13,7 @@ from . import requirements
 from .feeding import Feed
 from .frame import Frame
 from .naming import stem
+from .to_end import TO_END, extents_to_end, goes_to_end
 from .writing import closed, write_for_guard, write_in_scope
 
 
@@ -115,15 +116,18 @@ def _length(frame: Frame, dimension: Dimension, load: Load) -> str:
 
 
 def _view(access: Access, load: Load) -> View:
-    strides, shape = [], []
-    for dimension in access.dimensions:
+    strides: list[str] = []
+    shape: list[str | None] = []
+    to_end = any(map(goes_to_end, access.dimensions))
+    extents = (extents_to_end(access) if to_end else None) or [dimension.extent for dimension in access.dimensions]
+    for dimension, known in zip(access.dimensions, extents, strict=True):
         stride = write_for_guard(dimension.stride)
-        extent = write_for_guard(dimension.extent) if dimension.extent is not None else None
-        if stride is None or (extent is None and dimension.extent is not None):
+        extent = write_for_guard(known) if known is not None else None
+        if stride is None or (extent is None and known is not None):
             what = "stride" if stride is None else "extent"
             raise Decline("TLX207", load.span, what=what, name=access.pointer)
         strides.append(stride)
-        shape.append(extent)
+        shape.append(TO_END if goes_to_end(dimension) else extent)
     if "1" not in strides[-2:] and any(stride.isdigit() for stride in strides[-2:]):
         raise Decline("TLX201", load.span, name=access.pointer, why="no axis of its tile can have stride 1")
     flag = None if strides[-1] == "1" else "TRANSPOSED"
