@@ -270,6 +270,8 @@ class LaunchGuard:
     scalars: tuple[str, ...] = ()
     #: Conditions over parameters, as plain Python, that the conversion relies on.
     claims: tuple[str, ...] = ()
+    #: Parameters that are descriptors, with the lengths that their blocks must have.
+    blocks: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +324,8 @@ class Plan:
     names: tuple[tuple[str, str], ...]
     #: Rows and columns of the dots' results.
     products: tuple[tuple[str, str], ...] = ()
+    #: Sums of one shape that one loop adds up side by side, at most.
+    sums: int = 1
     #: Registers must hold more than the accumulators: one is one of two values where arms meet again, or a tile of
     #: memory is combined with it.
     crowded: bool = False

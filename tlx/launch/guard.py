@@ -16,7 +16,17 @@ from typing import Any
 
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from tlx.launch.pointers import Address, ByteRange, Pointer, byte_range, dtype_name, is_pointer, storage_of
+from tlx.launch.pointers import (
+    Address,
+    ByteRange,
+    Pointer,
+    base_of,
+    byte_range,
+    dtype_name,
+    is_descriptor,
+    is_pointer,
+    storage_of,
+)
 
 __all__ = [
     "TO_END",
@@ -26,6 +36,7 @@ __all__ = [
     "memory",
     "require",
     "require_along_depth",
+    "require_block",
     "require_disjoint",
     "require_dtypes",
     "tma_view",
@@ -106,12 +117,18 @@ class TmaView:
 def tma_view(name: str, pointer: Any, shape: Sequence[int | ToEnd | None], strides: Sequence[int]) -> TmaView:
     """`pointer` seen as a tensor of `shape` and `strides` (elements, batch axes first), if the TMA can read it.
 
+    `pointer` may also be a descriptor that the caller made: what it describes is looked at.
+
     One of the last two axes must be contiguous; where both would do, the last is taken. An extent of `None` means
     that the source does not mask the axis. One of `TO_END` means that how far the source reads is not known before it
     runs, and that it may be read further: no element of the view lies past the end of the tensor's storage. Raises
     `Fallback` with code `not-a-pointer`, `rank`, `empty`, `extent-range`, `unaligned-base`, `no-unit-stride`,
-    `unaligned-stride`, `stride-sign`, `stride-range` or `storage-unknown`.
+    `unaligned-stride`, `stride-sign`, `stride-range`, `storage-unknown` or `padding`.
     """
+    if is_descriptor(pointer):
+        if pointer.padding != "zero" or getattr(pointer, "round_f32_to_tf32", False):
+            raise Fallback("padding", f"what {name} reads is not what lies in memory, with zeros around it")
+        pointer = pointer.base
     if not is_pointer(pointer):
         raise Fallback("not-a-pointer", f"{name} is {type(pointer).__name__}, not a tensor")
     shape = _ended(name, pointer, shape, strides)
@@ -140,7 +157,7 @@ class Memory:
 
 def memory(name: str, pointer: Any) -> Memory:
     """Everything behind `pointer`, as far as its storage goes. Nothing, if it is `None`."""
-    return Memory(name, ByteRange(0, 0) if pointer is None else byte_range(pointer, (None,), (1,)))
+    return Memory(name, ByteRange(0, 0) if pointer is None else byte_range(base_of(pointer), (None,), (1,)))
 
 
 def require_dtypes(pointers: Mapping[str, Any], allowed: Iterable[str], *, same: bool = True) -> None:
@@ -148,7 +165,7 @@ def require_dtypes(pointers: Mapping[str, Any], allowed: Iterable[str], *, same:
 
     Raises `Fallback` with code `dtype`.
     """
-    names = {name: dtype_name(pointer.dtype) for name, pointer in pointers.items()}
+    names = {name: dtype_name(base_of(pointer).dtype) for name, pointer in pointers.items()}
     allowed = tuple(allowed)
     for name, dtype in names.items():
         require(dtype in allowed, "dtype", f"{name} is {dtype}, not {' or '.join(allowed)}")
@@ -178,10 +195,23 @@ def require_disjoint(
     """
     if pointer is None:
         return
-    stored = byte_range(pointer, shape, strides)
+    stored = byte_range(base_of(pointer), shape, strides)
     for view in reads:
         if stored.overlaps(view.bytes):
             raise Fallback("overlap", f"{name} is stored to where {view.name} is read")
+
+
+def require_block(name: str, descriptor: Any, block: Sequence[int]) -> None:
+    """The blocks of a caller's descriptor are as long as the source takes them to be.
+
+    `None` stands for a descriptor whose blocks a config's hook is still to set. Raises `Fallback` with code `block`.
+    """
+    if descriptor is None:
+        return
+    if not is_descriptor(descriptor):
+        raise Fallback("block", f"{name} is {type(descriptor).__name__}, not a tensor descriptor")
+    if tuple(descriptor.block_shape) != tuple(block):
+        raise Fallback("block", f"{name} has blocks of {list(descriptor.block_shape)}, not of {list(block)}")
 
 
 def require(condition: bool, code: str, text: str) -> None:

@@ -44,6 +44,8 @@ class Schedule:
     output: tuple[str, ...] = ()
     #: Where there is more than one dot, the constexprs that are rows and columns of each result.
     products: tuple[tuple[str, str], ...] = ()
+    #: Sums of one shape that a loop of dots adds up side by side: a gate and what it gates.
+    sums: int = 1
     #: Registers must hold more than accumulators: one is one of two values where arms meet again, or a tile of memory
     #: is combined with it.
     crowded: bool = False

@@ -60,6 +60,8 @@ class AxisTable:
         kept, dropped = self._groups[keep], self._groups.pop(drop)
         self._parent[drop] = keep
         kept.creators.update(dropped.creators)
+        if dropped.length.constexpr and not kept.length.constexpr:
+            kept.length = dropped.length  # the block of a caller's descriptor may not say how long it is
         for flag in ("contracted", "reduced", "opaque", "doubled", "fixed"):
             setattr(kept, flag, getattr(kept, flag) or getattr(dropped, flag))
         return keep

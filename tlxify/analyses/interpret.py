@@ -21,6 +21,7 @@ from .axes import AxisTable
 from .elsewhere import Elsewhere
 from .events import Events, Place
 from .expressions import binary, evaluate
+from .hosted import Descriptors
 from .loops import for_loop, while_loop
 from .values import MISSING, Scope, Value, literal, number, scalars
 
@@ -58,6 +59,7 @@ class Interpreter:
             if param is None or not (param.constexpr or type(value) is int):
                 raise ValueError(f"{kernel.name} has no parameter {name} that is known when it is compiled")
             self.scope[name] = literal(value)
+        self.descriptors = Descriptors(kernel, self.scope)
         self.block([node.node for node in kernel.body])
 
     # ---- statements

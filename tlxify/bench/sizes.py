@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..contract import Contract, TensorSpec, complete, evaluate
+from ..contract import Contract, TensorSpec, complete, evaluate, held_strides
 from ..verify.cases import Case
 from ..verify.grids import settle_grid
 from ..verify.layouts import strides_of
@@ -68,11 +68,11 @@ def sizes_of(contract: Contract, case: Case) -> Sizes:
         dtype = spec.dtypes[min(case.dtype, len(spec.dtypes) - 1)]
         shape = tuple(evaluate(extent, known) for extent in spec.shape)
         layout = case.layout(spec.name)
-        strides = []
-        for expression, stride in zip(spec.strides, strides_of(layout, shape, itemsize(dtype)), strict=True):
+        wanted = strides_of(layout, shape, itemsize(dtype))
+        for expression, stride in zip(spec.strides, wanted, strict=True):
             if expression in stride_names and expression not in known:
                 known[expression] = scalars[expression] = stride
-            strides.append(evaluate(expression, known))
+        strides = held_strides(spec, wanted, known)
         values = tuple(evaluate(expression, known) for expression in spec.values)
         tensors.append(TensorSizes(spec, dtype, shape, tuple(strides), values, layout == "odd"))
     for spec_ in contract.constexprs:

@@ -12,6 +12,7 @@ from ..source import Span
 from . import requirements
 from .feeding import Feed
 from .frame import Frame
+from .launching import UNSAID
 from .naming import stem
 from .to_end import TO_END, extents_to_end, goes_to_end
 from .writing import closed, write_for_guard, write_in_scope
@@ -69,11 +70,12 @@ def _around(
     return f"{closed(text)} % {closed(extent.text)}", extent.reads
 
 
-def named(frame: Frame, one: Placed, load: Load) -> Buffer:
-    """The buffer for a tile, with names of its own."""
+def named(frame: Frame, one: Placed, load: Load, *, in_place: bool) -> Buffer:
+    """The buffer for a tile, with names of its own; `in_place` of a descriptor of the caller's it takes that one's."""
     view, name = one.view, stem(one.view.parameter)
     flag = frame.names.fresh(f"{name.upper()}_TRANSPOSED") if view.flag is not None else None
-    view = replace(view, descriptor=frame.names.fresh(f"{name}_desc"), flag=flag)
+    descriptor = view.parameter if in_place else frame.names.fresh(f"{name}_desc")
+    view = replace(view, descriptor=descriptor, flag=flag)
     ring = frame.names.fresh(f"{load.target or name}_ring")
     return Buffer(ring, view, one.tile, one.split)
 
@@ -111,6 +113,8 @@ def _length(frame: Frame, dimension: Dimension, load: Load) -> str:
     assert dimension.axis is not None
     length = frame.facts.axis(dimension.axis).length
     if not length.constexpr:
+        if load.pointer in {descriptor.name for descriptor in frame.facts.hosted}:
+            raise Decline("TLX210", load.span, name=load.pointer, why=UNSAID)
         raise Decline("TLX403", load.span, name=length.text())
     return length.text()
 

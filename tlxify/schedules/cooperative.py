@@ -95,6 +95,7 @@ def plan(
         reversible=tuple(comparison.span for comparison in facts.comparisons if comparison.integers),
         names=tuple(introduced.items()),
         products=_products(facts),
+        sums=_sums(facts),
         crowded=order.joined(facts) or _held_beside(facts, feeds),
         counters=tuple(around.counters.items()),
         settled=facts.settled,
@@ -292,6 +293,15 @@ def _products(facts: Facts) -> tuple[tuple[str, str], ...]:
         if all(length.isidentifier() for length in lengths):
             sides.append(lengths)
     return tuple(dict.fromkeys(sides))
+
+
+def _sums(facts: Facts) -> int:
+    """How many sums of one shape a loop adds up side by side."""
+    held: dict[tuple[object, ...], set[str]] = {}
+    for dot in facts.dots:
+        if dot.loops and dot.accumulator is not None:
+            held.setdefault((dot.loops[-1], dot.a.axes[0], dot.b.axes[1]), set()).add(dot.accumulator)
+    return max(map(len, held.values()), default=1)
 
 
 def _notes(facts: Facts, wrapped: list[Feed]) -> tuple[tuple[Span, str], ...]:

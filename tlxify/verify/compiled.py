@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..contract import Contract, evaluate
+from ..contract import Contract, evaluate, held_strides
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 from .cases import Case, Layout
+from .described import describable, passed
 from .dispatch import STRUCTURAL, viewed
 from .dtypes import storage
 from .grids import settle_grid
@@ -273,7 +274,8 @@ def dispatched(loaded: Loaded, case: Case) -> tuple[Any, Mapping[str, Any]] | No
     chosen = {**dict(config.values), "num_warps": config.num_warps, "num_stages": config.num_stages}
     # What no tuner sets, the call does: the guard may ask for it.
     left = set(dict(config.values)) & set(contract.tuned)
-    arguments = {name: value for name, value in {**given, **tensors}.items() if name not in left}
+    held = passed(contract.tensors, tensors, case.constants(contract))
+    arguments = {name: value for name, value in {**given, **held}.items() if name not in left}
     return loaded.bound.resolve(grid=grid, config=chosen, **arguments), tensors
 
 
@@ -299,11 +301,12 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
         kind = storage(spec.dtypes[min(case.dtype, len(spec.dtypes) - 1)])
         shape = tuple(evaluate(extent, known) for extent in spec.shape)
         wanted = strides_of(case.layout(spec.name), shape, kind.itemsize)
-        held = []
         for expression, stride in zip(spec.strides, wanted, strict=True):
             if expression in strides_by_name and expression not in known:
                 known[expression] = stride
-            held.append(evaluate(expression, known))
+        held = held_strides(spec, wanted, known)
+        if spec.block and not describable(shape, held, 0, kind.itemsize):
+            return None
         if tuple(held) != wanted and case.layout(spec.name) != "rows":
             return None  # where no layout is asked for, it lies as the contract says
         size = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, held, strict=True))

@@ -17,6 +17,7 @@ from ..verdict import Evidence, Rung
 from .buffers import Inapplicable, Memory, make_arguments
 from .cases import Case
 from .compare import compare
+from .described import passed
 from .device import Hung, Launch, scratch_memory, settle
 from .inputs import edge_cases, full_size_case
 from .loading import Loaded, load
@@ -210,7 +211,9 @@ class Session:
         config = launch.case.launch_config(self.contract)
         options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
         scalars = {name: as_constexpr(value) for name, value in launch.arguments.scalars.items()}
-        arguments = {**launch.tensors(), **scalars, **launch.arguments.constants, **options}
+        known = {**launch.arguments.scalars, **launch.arguments.constants}
+        tensors = passed(self.contract.tensors, launch.tensors(), known)
+        arguments = {**tensors, **scalars, **launch.arguments.constants, **options}
         kernel[launch.arguments.grid](**arguments)
         settle()
         self.record.launches += 1

@@ -197,6 +197,7 @@ def specialize_dkdv_kernel(original):
             split="BLOCK_N",
             output=("BLOCK_N", "BLOCK_M"),
             products=(("BLOCK_N", "BLOCK_M"), ("BLOCK_N", "D")),
+            sums=2,
         ),
         fingerprint="2d5e38589b8ca079",
     )
