@@ -324,8 +324,6 @@ class Plan:
     names: tuple[tuple[str, str], ...]
     #: Rows and columns of the dots' results.
     products: tuple[tuple[str, str], ...] = ()
-    #: Sums of one shape that one loop adds up side by side, at most.
-    sums: int = 1
     #: Registers must hold more than the accumulators: one is one of two values where arms meet again, or a tile of
     #: memory is combined with it.
     crowded: bool = False

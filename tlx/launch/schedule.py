@@ -6,7 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tlx.launch.policy import Facts
 
 __all__ = ["RING_CONSTEXPRS", "Box", "Dispatch", "RingPlan", "Schedule"]
 
@@ -44,8 +47,6 @@ class Schedule:
     output: tuple[str, ...] = ()
     #: Where there is more than one dot, the constexprs that are rows and columns of each result.
     products: tuple[tuple[str, str], ...] = ()
-    #: Sums of one shape that a loop of dots adds up side by side: a gate and what it gates.
-    sums: int = 1
     #: Registers must hold more than accumulators: one is one of two values where arms meet again, or a tile of memory
     #: is combined with it.
     crowded: bool = False
@@ -99,3 +100,5 @@ class Dispatch:
     #: Options of the launch, such as `num_warps` and `maxnreg`.
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     plan: RingPlan | None = None
+    #: What the table of the policy `stable` may ask about it; `None` where the original runs.
+    facts: Facts | None = None

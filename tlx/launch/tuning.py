@@ -74,8 +74,8 @@ SHARINGS = (Sharing(4, 104, 64, 64, 32), Sharing(2, 216, 128, 128, 128))
 
 #: Accumulators per thread beside which as much again may be held: ptxas spills with 128.
 CROWDED_ACCUMULATORS = 64
-#: More accumulators per thread than this leave no registers for anything else: sums side by side need more warps.
-MOST_ACCUMULATORS = 200
+#: Accumulators per thread, over all dots of a loop, that no thread can hold: 256 spilled 440 bytes, 192 none.
+TOO_MANY_ACCUMULATORS = 224
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +213,10 @@ def _consumer_groups(
     """Consumer groups, warps in each, and registers per consumer thread; `narrow` operands have elements of 8 bits."""
     rows = arguments.get(schedule.split) if schedule.split is not None else None
     splits = rows is not None and rows % (2 * WGMMA_ROWS) == 0
-    # Products of 8-bit floats are added up in registers of their own before they join a sum.
-    crowded = schedule.crowded or (narrow and schedule.sums > 1)
-    most = CROWDED_ACCUMULATORS if crowded else MOST_ACCUMULATORS if schedule.sums > 1 else math.inf
+    # Products of 8-bit floats are added up in registers of their own before they join one of several sums.
+    several = len(schedule.products) > len(set(schedule.products))
+    crowded = schedule.crowded or (narrow and several)
+    most = CROWDED_ACCUMULATORS if crowded else TOO_MANY_ACCUMULATORS
     few = num_warps <= 4 and _accumulators(schedule, arguments, 4) <= most
     consumers, warps = (1, 4) if few else (2, 4) if splits else (1, 8)
     consumers = arguments.get("CONSUMERS", consumers)
@@ -231,7 +232,7 @@ def _accumulators(schedule: Schedule, arguments: Mapping[str, Any], warps: int) 
     """Accumulators of a consumer thread over all dots, 0 where no tile is known."""
     tiles = [[arguments.get(side) for side in sides] for sides in schedule.products or (schedule.output,)]
     known = [math.prod(tile) for tile in tiles if tile and all(isinstance(side, int) for side in tile)]  # type: ignore[arg-type]
-    return schedule.sums * sum(known) // (warps * 32)
+    return sum(known) // (warps * 32)
 
 
 def _registers(schedule: Schedule, arguments: Mapping[str, Any], warps: int) -> int:

@@ -117,8 +117,6 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
         schedule.append(f"output={_names(plan.products[0])}")
     if len(plan.products) > 1:
         schedule.append(f"products=({', '.join(map(_names, plan.products))})")
-    if plan.sums > 1:
-        schedule.append(f"sums={plan.sums}")
     if plan.crowded:
         schedule.append("crowded=True")
     arguments = [
