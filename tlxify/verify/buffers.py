@@ -13,6 +13,7 @@ import numpy as np
 
 from ..contract import Contract, TensorSpec, complete, evaluate
 from .cases import Case, Data
+from .described import describable
 from .dtypes import FORMATS, bits, encode, storage
 from .grids import settle_grid
 from .layouts import extents_of, settled_strides, strides_of
@@ -84,7 +85,8 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     """Arguments of `case` in fresh memory. Equal cases get equal inputs, whatever the `run`; poison differs by run.
 
     Raises:
-        Inapplicable: the contract ties strides together in a way that the case's layouts contradict.
+        Inapplicable: the contract ties strides together in a way that the case's layouts contradict, or wants a
+            descriptor of what none can describe.
         KeyError, ValueError: the contract names a size that nothing defines.
     """
     constants = case.constants(contract)
@@ -133,6 +135,8 @@ def _memory(
     kind = storage(dtype)
     if any(stride < 0 for stride in strides):
         raise Inapplicable(f"{spec.name} would have a negative stride")
+    if spec.block and not describable(shape, strides, 1 if case.layout(spec.name) == "odd" else 0, kind.itemsize):
+        raise Inapplicable(f"no descriptor describes {spec.name} as it lies")
     last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) if all(shape) else 0
     start = MARGIN + (1 if case.layout(spec.name) == "odd" else 0)
     if under is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, MutableMapping
 
-from ..contract import BYTE_DTYPES, Contract, TensorSpec, evaluate
+from ..contract import ANY_STRIDE, BYTE_DTYPES, Contract, TensorSpec, evaluate
 from .cases import Layout
 
 
@@ -35,7 +35,7 @@ def extents_of(spec: TensorSpec, known: MutableMapping[str, object]) -> tuple[in
 def settled_strides(
     spec: TensorSpec, wanted: tuple[int, ...], known: MutableMapping[str, object], chosen: Collection[str]
 ) -> tuple[int, ...]:
-    """The strides that the contract gives a tensor, those that a launch may choose as `wanted`.
+    """The strides that the contract gives a tensor, those that a launch may choose or that no name holds as `wanted`.
 
     Args:
         known: values by name; strides that are settled here are added.
@@ -47,7 +47,8 @@ def settled_strides(
     for expression, stride in zip(spec.strides, wanted, strict=True):
         if expression in chosen:
             known.setdefault(expression, stride)
-    return tuple(evaluate(expression, known) for expression in spec.strides)
+    pairs = zip(spec.strides, wanted, strict=True)
+    return tuple(stride if text == ANY_STRIDE else evaluate(text, known) for text, stride in pairs)
 
 
 def usual_layouts(contract: Contract, dtype: int, *, padded: bool) -> tuple[tuple[str, Layout], ...]:

@@ -16,6 +16,7 @@ from .constants import constexpr, number
 from .dependent import dependent
 from .elements import valid
 from .extents import Extents
+from .hosted import without_descriptors
 from .launching import configs, tuned, with_idle_programs
 from .launching import grid as grid_of
 from .roles import covered, loaded, roles, stops_with, walked
@@ -24,6 +25,7 @@ from .tensors import Tensors
 
 def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     """The contract of a kernel. Raises Decline TLX606 where some memory is not understood well enough to launch it."""
+    facts = without_descriptors(facts)
     extents = Extents(facts)
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
     tensors = Tensors(facts, extents, tiles)
