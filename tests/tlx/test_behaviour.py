@@ -1,6 +1,6 @@
 """What each rule of TLX makes a small kernel answer: simulated on several schedules, compiled, run on a Hopper GPU.
 
-    python -m pytest -m gpu tests/tlx/test_behaviour.py     on a machine with a Hopper GPU and torch
+python -m pytest -m gpu tests/tlx/test_behaviour.py     on a machine with a Hopper GPU and torch
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_simulated(name, schedule):
 @pytest.mark.parametrize("name", CASES)
 def test_compiled(name):
     case = CASES[name]
-    if versions.VERSION < case.triton:
+    if case.triton > versions.VERSION:
         pytest.skip(versions.too_old(name, ".".join(map(str, case.triton))))
     compiled = tlx.compile(case.kernel, case.signature, case.constants, num_warps=case.warps)
     assert compiled.facts.stack == 0
@@ -59,7 +59,7 @@ def test_run(name):
     import torch
 
     case = CASES[name]
-    if versions.VERSION < case.triton:
+    if case.triton > versions.VERSION:
         pytest.skip(versions.too_old(name, ".".join(map(str, case.triton))))
     triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
     arguments = case.arguments()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import triton
 import triton.language as tl
 
 import tlx
@@ -50,6 +51,49 @@ def conditional_wait(out, n):
 
 
 @tlx.jit
+def conditional_copy(x_desc, out, n):
+    tile = tlx.local_alloc((16, 64), tl.float16, 1)
+    full = tlx.alloc_barriers(1)
+    tlx.local_store(tile[0], tl.full((16, 64), 3.0, tl.float16))
+    tlx.fence("async_shared")
+    # Neither announced nor copied nor waited for.
+    tlx.barrier_expect_bytes(full[0], 2048, pred=n > 100)
+    tlx.async_descriptor_load(x_desc, tile[0], [0, 0], full[0], pred=n > 100)
+    tlx.barrier_wait(full[0], 0, pred=n > 100)
+    at = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tl.store(out + at, tlx.local_load(tile[0]))
+    tlx.barrier_expect_bytes(full[0], 2048, pred=n > 3)
+    tlx.async_descriptor_load(x_desc, tile[0], [0, 0], full[0], pred=n > 3)
+    tlx.barrier_wait(full[0], 0, pred=n > 3)
+    tl.store(out + 1024 + at, tlx.local_load(tile[0]))
+
+
+@tlx.jit
+def made_anew(out, rounds):
+    for i in range(rounds):
+        # Each time at its first phase.
+        bars = tlx.alloc_barriers(1)
+        tlx.barrier_wait(bars[0], 1)
+        tlx.barrier_arrive(bars[0])
+        tlx.barrier_wait(bars[0], 0)
+        tl.store(out + i, i + 1)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out + rounds, rounds)
+        with tlx.async_task(num_warps=4):
+            own = tlx.alloc_barriers(2)
+            tlx.barrier_arrive(own[1])
+            tlx.barrier_wait(own[1], 0)
+            tl.store(out + rounds + 1, rounds)
+
+
+@triton.jit
+def arrive_at(bars, slot):
+    # Which kind of barrier it is stays with the allocation.
+    tlx.barrier_arrive(tlx.local_view(bars, slot))
+
+
+@tlx.jit
 def by_thread(out):
     notes = tlx.local_alloc((128,), tl.int32, 2)
     # Two tasks of four warps, each thread of which arrives once.
@@ -61,7 +105,7 @@ def by_thread(out):
         with tlx.async_task(num_warps=4, replicate=2):
             who: tl.constexpr = tlx.async_task_replica_id()
             tlx.local_store(notes[who], tl.arange(0, 128) * (3 - who))
-            tlx.barrier_arrive(ready[0])
+            arrive_at(ready, 0)
 
 
 @tlx.jit
@@ -134,6 +178,14 @@ CASES = {
     "parity": Case(parity, lambda: (np.full(6, -1, np.int32),), {0: lambda out: [1, 0, 1, 2, 3, 4]}),
     "counted": Case(counted, lambda: (np.zeros(128, np.int32), 5), {0: lambda out, n: np.arange(128) * 12}),
     "conditional wait": Case(conditional_wait, lambda: (np.zeros(1, np.int32), 5), {0: lambda out, n: [5]}),
+    "conditional copy": Case(
+        conditional_copy,
+        lambda: (Described(halves(16), (16, 64)), np.zeros((32, 64), np.float16), 5),
+        {1: lambda x, out, n: np.concatenate([np.full((16, 64), 3), x])},
+    ),
+    "made anew": Case(
+        made_anew, lambda: (np.zeros(7, np.int32), 5), {0: lambda out, rounds: [1, 2, 3, 4, 5, rounds, rounds]}
+    ),
     "by thread": Case(by_thread, lambda: (np.zeros(128, np.int32),), {0: lambda out: np.arange(128)}),
     "announced": Case(
         announced,

@@ -135,7 +135,5 @@ CASES = {
         {0: lambda out, flag: [42, 43]},
         grid=(2,),
     ),
-    "asked": Case(
-        asked, lambda: (np.zeros(5, np.int32), 5), {0: lambda out, n: [31, 0, 1, 1, 4]}, threads=True
-    ),
+    "asked": Case(asked, lambda: (np.zeros(5, np.int32), 5), {0: lambda out, n: [31, 0, 1, 1, 4]}, threads=True),
 }

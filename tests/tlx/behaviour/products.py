@@ -79,9 +79,7 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 SHAPE = {"M": 64, "N": 64, "K": 64}
 
 CASES = {
-    "chained": Case(
-        chained, lambda: operands(64, 64, 64, np.float32), {2: lambda a, b, c: 3 * product(a, b)}, SHAPE
-    ),
+    "chained": Case(chained, lambda: operands(64, 64, 64, np.float32), {2: lambda a, b, c: 3 * product(a, b)}, SHAPE),
     "chained, eight warps": Case(
         chained,
         lambda: operands(128, 32, 128, np.float32),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import triton
 import triton.language as tl
 
 import tlx
 
-from .case import Case
+from .barriers import halves
+from .case import Case, Described
 
 
 @tlx.jit
@@ -26,6 +28,35 @@ def captures(out, n):
                 outside = local
             tl.store(out + 1 + who, outside)
     tl.store(out + 3, outside)
+
+
+@triton.jit
+def both(pair, at):
+    first, second = pair
+    return tlx.local_load(first[0]) + second * at
+
+
+@tlx.jit
+def all_kinds(x_desc, x, out, n):
+    tiles = tlx.local_alloc((128,), tl.float32, 1)
+    full = tlx.alloc_barriers(1)
+    box = tlx.local_alloc((16, 64), tl.float16, 1)
+    pair = (tiles, n)
+    nested = (full, (x, out))
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tlx.local_store(tiles[0], tl.load(nested[1][0] + tl.arange(0, 128)))
+            tlx.barrier_arrive(nested[0][0])
+        with tlx.async_task(num_warps=4):
+            bars, pointers = nested
+            target = pointers[1]
+            tlx.barrier_wait(bars[0], 0)
+            tl.store(target + tl.arange(0, 128), both(pair, tl.arange(0, 128)))
+            own = tlx.alloc_barriers(1)
+            tlx.barrier_expect_bytes(own[0], 2048)
+            tlx.async_descriptor_load(x_desc, box[0], [0, 0], own[0])
+            tlx.barrier_wait(own[0], 0)
+            tl.store(out + 128, tl.sum(tlx.local_load(box[0]).to(tl.float32)))
 
 
 @tlx.jit
@@ -89,10 +120,14 @@ def zeros(count: int) -> tuple[np.ndarray, ...]:
 CASES = {
     "captures": Case(captures, lambda: (*zeros(4), 3), {0: lambda out, n: [6, 10, 20, 5]}),
     "captures, branch not taken": Case(captures, lambda: (*zeros(4), 1), {0: lambda out, n: [6, 5, 5, 5]}),
-    "joined": Case(joined, lambda: zeros(128), {0: lambda out: np.arange(128) * 3 + 1}),
-    "repeated": Case(
-        repeated, lambda: (*zeros(133), 4), {0: lambda out, rounds: [6] * 128 + [0, 1, 2, 3] + [rounds]}
+    "captures of all kinds": Case(
+        all_kinds,
+        lambda: (Described(halves(16), (16, 64)), np.arange(128, dtype=np.float32), np.zeros(129, np.float32), 5),
+        {2: lambda x, source, out, n: [*(source + n * np.arange(128)), x.astype(np.float32).sum()]},
+        tolerance=1e-6,
     ),
+    "joined": Case(joined, lambda: zeros(128), {0: lambda out: np.arange(128) * 3 + 1}),
+    "repeated": Case(repeated, lambda: (*zeros(133), 4), {0: lambda out, rounds: [6] * 128 + [0, 1, 2, 3] + [rounds]}),
     "widened": Case(
         widened,
         lambda: zeros(384),

@@ -38,6 +38,21 @@ def slots(out, first, SLOTS: tl.constexpr):
 
 
 @tlx.jit
+def first_dimension(out):
+    at = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    ring = tlx.local_alloc((2, 16, 64), tl.float16, 2)
+    tile = ring[1]
+    for i in tl.static_range(2):
+        tlx.local_store(tlx.local_view(tile, i), (at + 1024 * i).to(tl.float16))
+    whole = tl.arange(0, 2)[:, None, None] * 1024 + at[None, :, :]
+    tl.store(out + whole, tlx.local_load(tile))
+    # Of a line, single elements.
+    line = tlx.local_alloc((8,), tl.float32, 1)
+    tlx.local_store(line[0], tl.arange(0, 8).to(tl.float32))
+    tl.store(out + 2048 + tl.arange(0, 1), tlx.local_load(tlx.local_view(line[0], 5)))
+
+
+@tlx.jit
 def taken_over(x, out):
     at = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
     words = tlx.local_alloc((64, 64), tl.int32, 1)
@@ -98,6 +113,7 @@ CASES = {
         {0: lambda out, first: [1000 * ((i - first) % 3) + at for i in range(3) for at in range(128)]},
         {"SLOTS": 3},
     ),
+    "first dimension": Case(first_dimension, lambda: (np.zeros(2049, np.float32),), {0: lambda out: [*range(2048), 5]}),
     "taken over": Case(
         taken_over,
         lambda: (floats().view(np.int32), np.zeros((64, 64), np.float32)),
