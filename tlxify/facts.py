@@ -99,6 +99,8 @@ class Access:
     pointer: str
     #: Batch dimensions first, then the block's axes in the value's order.
     dimensions: tuple[Dimension, ...]
+    #: The source accesses it through a descriptor: by the TMA, too.
+    described: bool = False
     #: The mask holds more than the bounds of the dimensions: a lower bound, a condition that is loaded or causal.
     partial: bool = False
 
