@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -105,6 +105,8 @@ class Contract:
     free_sizes: tuple[str, ...] = ()
     #: The size that counts trips of the dot loop, with the tile that divides it: trips = cdiv(size, tile).
     contracted: tuple[str, str] | None = None
+    #: Whether no dot loop makes a trip where that size is 0.
+    empties: bool = True
     #: Sizes of the rows and columns of the result, and others that do not count trips, each with the tile that covers
     #: it, rows first.
     tiled: tuple[tuple[str, str], ...] = ()
@@ -141,12 +143,6 @@ def complete(contract: Contract, known: dict[str, object]) -> None:
             return
         for name in settled:
             del pending[name]
-
-
-def held_strides(spec: TensorSpec, laid_out: Sequence[int], known: Mapping[str, object]) -> list[int]:
-    """The strides of a tensor in elements: those `laid_out` where no name holds them. Raises KeyError, ValueError."""
-    pairs = zip(spec.strides, laid_out, strict=True)
-    return [stride if text == ANY_STRIDE else evaluate(text, known) for text, stride in pairs]
 
 
 def cdiv(a: int, b: int) -> int:

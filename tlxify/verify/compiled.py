@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..contract import Contract, evaluate, held_strides
+from ..contract import Contract, evaluate
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 from .cases import Case, Layout
@@ -24,7 +24,7 @@ from .dispatch import STRUCTURAL, viewed
 from .dtypes import storage
 from .grids import settle_grid
 from .inputs import full_size_case
-from .layouts import strides_of, usual_layouts
+from .layouts import extents_of, settled_strides, strides_of, usual_layouts
 from .loading import Loaded, load
 from .oracle import as_constexpr
 
@@ -299,15 +299,12 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
     tensors: dict[str, Any] = {}
     for spec in contract.tensors:
         kind = storage(spec.dtypes[min(case.dtype, len(spec.dtypes) - 1)])
-        shape = tuple(evaluate(extent, known) for extent in spec.shape)
+        shape = extents_of(spec, known)
         wanted = strides_of(case.layout(spec.name), shape, kind.itemsize)
-        for expression, stride in zip(spec.strides, wanted, strict=True):
-            if expression in strides_by_name and expression not in known:
-                known[expression] = stride
-        held = held_strides(spec, wanted, known)
+        held = settled_strides(spec, wanted, known, strides_by_name)
         if spec.block and not describable(shape, held, 0, kind.itemsize):
             return None
-        if tuple(held) != wanted and case.layout(spec.name) != "rows":
+        if held != wanted and case.layout(spec.name) != "rows":
             return None  # where no layout is asked for, it lies as the contract says
         size = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, held, strict=True))
         memory = np.empty(size, kind)
