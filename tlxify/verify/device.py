@@ -71,11 +71,6 @@ class Launch:
             _from_gpu(self.owners[id(memory.owner)], memory)
         return {name: memory for name, memory in self.arguments.tensors.items() if memory.spec.writes}
 
-    def damages(self) -> list[str]:
-        """What the launch wrote where it must not, in words, by tensor; of memory that was fetched."""
-        found = (memory.damaged() for memory in self.arguments.tensors.values())
-        return [text for text in found if text is not None]
-
 
 def call_of(
     parameters: Sequence[str], named: Mapping[str, Any], options: Mapping[str, Any]
