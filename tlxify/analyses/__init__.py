@@ -18,7 +18,7 @@ from .bounds import settle
 from .boxes import describe_box
 from .conditions import comparisons
 from .defuse import names, names_beside, statement_facts
-from .elements import added_apart, is_half, operand_dtypes
+from .elements import added_apart, added_in, operand_dtypes
 from .events import DotEvent, LoadEvent, StoreEvent
 from .interpret import Interpreter
 from .units import unit_strides
@@ -183,6 +183,7 @@ class _Assembly:
             if use.sum in (Sum.ADDED, Sum.RESCALED)
             else None
         )
+        element = "" if onto is None else elements.get(onto)
         operands = (Span.of(event.a_node), Span.of(event.b_node))
         return Dot(
             span=event.place.span,
@@ -199,8 +200,8 @@ class _Assembly:
             result=use.result,
             addend=use.addend,
             beside=self._beside(event.place.statement, *operands),
-            dtypes=operand_dtypes(use.sum, "" if onto is None else elements.get(onto), asked),
-            rounded=asked if asked is not None and is_half(asked) else "",
+            dtypes=operand_dtypes(use.sum, element, asked),
+            rounded=added_in(element, asked),
         )
 
     def _operand(self, value: Value, node: ast.expr) -> DotOperand:
