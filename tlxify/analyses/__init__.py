@@ -183,7 +183,7 @@ class _Assembly:
             if use.sum in (Sum.ADDED, Sum.RESCALED)
             else None
         )
-        element = "" if onto is None else elements.get(onto)
+        dtypes = operand_dtypes(use.sum, "" if onto is None else elements.get(onto), asked)
         operands = (Span.of(event.a_node), Span.of(event.b_node))
         return Dot(
             span=event.place.span,
@@ -200,8 +200,8 @@ class _Assembly:
             result=use.result,
             addend=use.addend,
             beside=self._beside(event.place.statement, *operands),
-            dtypes=operand_dtypes(use.sum, element, asked),
-            rounded=added_in(element, asked),
+            dtypes=dtypes,
+            rounded=added_in(dtypes, asked),
         )
 
     def _operand(self, value: Value, node: ast.expr) -> DotOperand:
