@@ -15,7 +15,7 @@ from tlx.launch.schedule import RING_CONSTEXPRS, RingPlan, Schedule
 
 __all__ = ["Guarded", "Layout", "Prepared", "guarded", "lay_out"]
 
-#: Warps of the default task: the producer's.
+#: Warps of the default task: the producer's. Triton's own default, which counts where the option cannot be given.
 PRODUCER_WARPS = 4
 #: Programs along the first launch axis, and the largest index a kernel can compute in 32 bits.
 GRID_LIMIT = 2**31 - 1
@@ -119,6 +119,15 @@ class Layout:
         launch = {**options, "num_warps": PRODUCER_WARPS}
         if plan.maxnreg is not None:
             launch["maxnreg"] = plan.maxnreg
+        parameters = self.kernel.signature.parameters
+        if "maxnreg" in launch and "maxnreg" in parameters:
+            raise Fallback(
+                "arguments", f"{self.kernel.__name__} has a parameter maxnreg: no launch can limit registers"
+            )
+        if "num_warps" in parameters:
+            # It takes its place, as a parameter of the source does when it is passed by position; the option then has
+            # the default of Triton.
+            del launch["num_warps"]
         return Prepared(self, plan, template, meta, launch)
 
 

@@ -7,7 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from ..diagnostics import Decline, Diagnostic
-from ..facts import Access, BlockAccess, BlockAxis, Dot, DotOperand, Facts, Load, Operand, RowBound, Store, Sum
+from ..facts import (
+    Access,
+    BlockAccess,
+    BlockAxis,
+    Dot,
+    DotOperand,
+    Facts,
+    HostDescriptor,
+    Load,
+    Operand,
+    RowBound,
+    Store,
+    Sum,
+)
 from ..model import Branch, Kernel, Statement, walk
 from ..poly import Poly, Symbol
 from ..source import Span
@@ -55,7 +68,8 @@ class _Assembly:
         lengths = {s for axis in self.axes.freeze() for s in axis.length.symbols}
         self.tiles = frozenset(s for s in lengths if s.constexpr)
         addresses = [*(e.address for e in self.events.loads), *(e.address for e in self.events.stores)]
-        self.is_pointer = _pointer_test(kernel, addresses)
+        self.hosted = interpreter.descriptors.boxes
+        self.is_pointer = _pointer_test(kernel, addresses, frozenset(self.hosted))
         self.nodes = {node.span: node.node for node in walk(kernel.body) if isinstance(node, Statement)}
 
     def facts(self) -> Facts:
@@ -94,7 +108,9 @@ class _Assembly:
             wide=wide_names(self.kernel.body),
             blocks=tuple(block for event in touched if (block := self._block(event)) is not None),
             assumed=tuple(sorted(self.assumed.items())),
+            settled=tuple(sorted(self.settled.items())),
             undecided=tuple(self.events.undecided),
+            hosted=tuple(self._hosted(name, box.axes) for name, box in self.hosted.items()),
             units=tuple(dict.fromkeys(name for event in loads for name in unit_strides(event.address))),
         )
 
@@ -246,6 +262,12 @@ class _Assembly:
             beside=self._beside(place.statement, pointer),
         )
 
+    def _hosted(self, name: str, axes: tuple[int | None, ...]) -> HostDescriptor:
+        uses = [n for n in ast.walk(self.kernel.node) if isinstance(n, ast.Name) and n.id == name]
+        asked = (n for n in ast.walk(self.kernel.node) if isinstance(n, ast.Attribute) and n.attr in ("load", "dtype"))
+        plain = [n.value for n in asked if isinstance(n.value, ast.Name)]
+        return HostDescriptor(name, self._roots(axes), all(any(use is other for other in plain) for use in uses))
+
     def _root(self, axis: int | None) -> int | None:
         return None if axis is None else self.axes.find(axis)
 
@@ -276,9 +298,12 @@ class _Assembly:
         return names[0] if len(names) == 1 else None
 
 
-def _pointer_test(kernel: Kernel, addresses: list[Value]) -> Callable[[Symbol], bool]:
-    """Which parameters are pointers: the only base of some address, asked for their element type, or named so."""
-    pointers: set[str] = set()
+def _pointer_test(kernel: Kernel, addresses: list[Value], hosted: frozenset[str]) -> Callable[[Symbol], bool]:
+    """Which parameters are pointers: the only base of some address, asked for their element type, or named so.
+
+    So are those that are descriptors.
+    """
+    pointers = set(hosted)
     for poly in (poly for address in addresses if address.poly is not None for poly in _either(address.poly)):
         bases = [m[0] for m, c in poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
         if len(bases) == 1:

@@ -5,11 +5,12 @@ import triton
 
 import tlx.launch as launch
 from tests.tlx.launch import kernels
-from tests.tlx.launch.fakes import BF16, TILES, Memory, grid_of, operands
+from tests.tlx.launch.fakes import BF16, TILES, DType, Memory, grid_of, operands
 from tlx.launch import chip
 from tlx.launch.guard import Fallback, tma_view
 from tlx.launch.tuning import candidates, plan_ring
 
+FP8 = DType("float8_e4m3fn", 1)
 SCHEDULE = launch.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"))
 
 
@@ -42,9 +43,20 @@ def test_warps_of_the_source_become_consumer_groups(num_warps, rows, expected):
 
 def test_a_wide_wgmma_is_not_paired():
     # 256 columns take more registers than the 128 per thread that two CTAs on an SM would leave at launch.
-    found = plan(4, 2, BLOCK_N=256)
+    found = plan(4, 2, BLOCK_M=64, BLOCK_N=256)
     assert (found.consumers, found.consumer_warps, found.consumer_registers) == (1, 4, 232)
     assert (found.maxnreg, found.resident) == (None, 1)
+
+
+def test_what_one_group_s_registers_cannot_hold_is_shared_by_two():
+    # 128 rows of 256 columns are 256 accumulators in each of 128 threads; so are four results of 64 columns.
+    found = plan(4, 2, BLOCK_N=256)
+    assert (found.consumers, found.consumer_warps, found.consumer_registers) == (2, 4, 232)
+    four = launch.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), products=(("BLOCK_M", "BLOCK_N"),) * 4)
+    found = plan(4, 2, four, BLOCK_M=128, BLOCK_N=64, BLOCK_K=32)
+    assert (found.consumers, found.consumer_warps, found.consumer_registers) == (2, 4, 232)
+    found = plan(4, 2, four, BLOCK_M=64, BLOCK_N=64, BLOCK_K=32)
+    assert (found.consumers, found.consumer_warps, found.consumer_registers) == (1, 4, 216)
 
 
 def test_an_accumulator_that_goes_through_a_branch_gets_twice_its_registers():
@@ -52,6 +64,22 @@ def test_an_accumulator_that_goes_through_a_branch_gets_twice_its_registers():
     for rows, expected in ((128, (2, 4, 232)), (64, (1, 4, 232))):
         found = plan(4, 2, crowded, BLOCK_M=rows, BLOCK_N=128, BLOCK_K=32)
         assert (found.consumers, found.consumer_warps, found.consumer_registers) == expected
+
+
+def test_sums_of_8_bit_products_side_by_side_get_their_registers():
+    tile = ("BLOCK_M", "BLOCK_N")
+    pair = launch.Schedule(output=tile, products=(tile, tile))
+    eight_bits = {name: tma_view(name, Memory(1 << 20, dtype=FP8), (512, 512), (512, 1)) for name in views()}
+    for schedule, warps in ((pair, 8), (launch.Schedule(output=tile), 4)):
+        found = plan_ring(schedule, kernels.boxes, eight_bits, {**TILES, "BLOCK_M": 64, "BLOCK_K": 32}, 4, 2)
+        assert (found.consumers, found.consumer_warps) == (1, warps)
+    assert plan(4, 2, pair, BLOCK_M=64, BLOCK_K=32).consumer_warps == 4
+
+
+def test_rows_that_no_wgmma_has_are_the_original_s():
+    with pytest.raises(Fallback, match="a dot of 32 rows") as caught:
+        plan(8, 2, launch.Schedule(output=("BLOCK_M", "BLOCK_N")), BLOCK_M=32)
+    assert caught.value.code == "rows"
 
 
 @pytest.mark.parametrize(
