@@ -268,7 +268,7 @@ class Dot:
     beside: frozenset[str] = frozenset()
     #: Operand dtypes (Triton's short names) for which the tensor cores add up in the sum as the statement says.
     dtypes: tuple[str, ...] = ()
-    #: Text of the dtype the product is added up in, where that is not what its operands' dtype implies.
+    #: Text of the dtype the product is added up in, where async_dot has to be told.
     rounded: str = ""
 
 

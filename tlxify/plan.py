@@ -101,7 +101,7 @@ class DotStep:
     addend: str
     a: Side
     b: Side
-    #: The dtype it is added up in as the source writes it, where the operands' dtype implies another.
+    #: Text of the dtype it is added up in, where async_dot has to be told.
     rounded: str = ""
     #: Stays unretired until the next trip of its loop.
     in_flight: bool = False
