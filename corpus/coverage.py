@@ -1,6 +1,7 @@
 """Measures what becomes of the public kernels in `denominator.json`, and writes the table.
 
     python corpus/fetch.py && python corpus/coverage.py      # measure: benchmarks/results/coverage.json, docs/coverage.md
+    python corpus/coverage.py --only NAME [NAME ...]         # measure these kernels again, keep the other results
     python corpus/coverage.py --table                        # only the table, from the results that are there
 
 Every kernel gets a verdict with the profit gate on and off. With the gate off, each one that was rewritten is simulated
@@ -15,15 +16,16 @@ import functools
 import hashlib
 import json
 import re
-import subprocess
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from coverage_results import RESULTS, denominator, keep, revision, revisions
 from coverage_table import table
 
 from tlxify.cli import version
@@ -34,7 +36,6 @@ from tlxify.migrate.pool import Limits, records
 from tlxify.migrate.work import Work
 from tlxify.outcome import KernelOutcome
 from tlxify.pipeline import analyze
-from tlxify.source import SourceFile
 from tlxify.verdict import Rung
 from tlxify.verify.cases import Case
 from tlxify.verify.child import Job
@@ -44,7 +45,6 @@ from tlxify.verify.inputs import edge_cases, stages_of
 
 HERE = Path(__file__).resolve().parent
 STORE = HERE.parent / ".corpus"
-RESULTS = HERE.parent / "benchmarks" / "results" / "coverage.json"
 PAGE = HERE.parent / "docs" / "coverage.md"
 #: Seconds that simulating one kernel may take.
 SIMULATION = 240.0
@@ -63,6 +63,8 @@ class Simulated:
     wanted: int
     runs: int = 0
     findings: tuple[str, ...] = ()
+    #: That converting and simulating it took.
+    seconds: float = 0.0
 
 
 def few_cases(contract: Contract) -> tuple[Case, ...]:
@@ -119,8 +121,11 @@ def trips(facts: Facts, contract: Contract, case: Case) -> int | None:
     return max(found, default=None)
 
 
-def simulated(kernel: KernelOutcome, source: SourceFile) -> Simulated:
-    """Runs a rewritten kernel beside its source, unless the same text was simulated before by the same simulator."""
+def simulated(file: str, name: str) -> Simulated:
+    """Runs a kernel's conversion beside its source, unless the same text was simulated before by the same simulator."""
+    started = time.monotonic()
+    conversion = converted(Path(file), (name,), "auto", profitable=False)
+    (kernel,) = (kernel for kernel in conversion.converted if kernel.conversion is not None and kernel.name == name)
     assert kernel.conversion is not None
     contract = kernel.conversion.contract
     wanted = 2 * stages_of(contract, 0) + 1
@@ -130,13 +135,12 @@ def simulated(kernel: KernelOutcome, source: SourceFile) -> Simulated:
     if kept.exists():
         data = json.loads(kept.read_text())
         return Simulated(**{**data, "findings": tuple(data["findings"])})
-    facts = analyze(source, kernel.name)[0].facts
+    facts = analyze(conversion.source, name)[0].facts
     longest = max((n for case in cases if (n := trips(facts, contract, case)) is not None), default=None)
-    found = run(kernel, cases, longest, wanted)
+    found = replace(run(kernel, cases, longest, wanted), seconds=round(time.monotonic() - started, 1))
     if found.outcome != "timeout":  # a less busy machine may do better
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(asdict(found)))
-    print(f"{Path(source.path).name:32} {kernel.name:44} {found.outcome:12}", *found.findings, flush=True)
     return found
 
 
@@ -204,28 +208,30 @@ def of(entry: dict[str, Any], file: str, found: dict[tuple[str, str, int], dict[
     return min(same, key=lambda pair: pair[0])[1] if same else unseen
 
 
-def measure(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The denominator's rows with `off` and `on` (verdicts by gate) and `simulated`."""
+def measure(rows: list[dict[str, Any]], jobs: int) -> list[dict[str, Any]]:
+    """The denominator's rows with `off` and `on` (verdicts by gate) and `simulated`; `jobs` kernels at a time."""
     by_file: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         by_file[str(STORE / f"{row['package']}-{row['version']}" / row["path"])].append(row)
-    limits = Limits()
+    limits = Limits(processes=jobs)
     off = verdicts(by_file, False, limits)
-    waiting = []
-    with ThreadPoolExecutor(limits.processes) as pool:
-        for file, entries in by_file.items():
-            for row in entries:
-                row["off"] = of(row, file, off)
-            names = {row["name"]: row for row in entries if row["off"]["verdict"] == "converted"}
-            if names:
-                conversion = converted(Path(file), (), "auto", profitable=False)
-                waiting += [
-                    (names[kernel.name], pool.submit(simulated, kernel, conversion.source))
-                    for kernel in conversion.converted
-                    if kernel.name in names and kernel.conversion is not None
-                ]
-        for row, future in waiting:
-            row["simulated"] = asdict(future.result())
+    for file, entries in by_file.items():
+        for row in entries:
+            row["off"] = of(row, file, off)
+    rewritten = [
+        (file, row["name"], row)
+        for file, entries in by_file.items()
+        for row in entries
+        if row["off"]["verdict"] == "converted"
+    ]
+    with ProcessPoolExecutor(jobs) as pool:
+        waiting = {pool.submit(simulated, file, name): row for file, name, row in rewritten}
+        for future in as_completed(waiting):
+            row, result = waiting[future], future.result()
+            row["simulated"] = asdict(result)
+            print(
+                f"{result.seconds:6.1f} s  {row['path']} {row['name']}: {result.outcome}", *result.findings, flush=True
+            )
     # The gate only takes kernels away: where nothing was rewritten without it, nothing will be with it.
     some = {file for file, entries in by_file.items() if any(row["off"]["verdict"] == "converted" for row in entries)}
     on = verdicts(some, True, limits)
@@ -235,23 +241,29 @@ def measure(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def revision() -> str:
-    """The commit of this checkout, "" outside of one."""
-    asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False)
-    return asked.stdout.strip()
-
-
 def main() -> int:
     """Measures, or only draws the table; exit status 1 if a rewritten kernel disagrees with its source."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", action="store_true", help="only write the page from the results that are there")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", help="measure only kernels of these names, or in these files"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="kernels to convert and simulate at a time")
     options = parser.parse_args()
     if not options.table:
-        rows = measure(json.loads((HERE / "denominator.json").read_text())["kernels"])
-        found = {"schema": 1, "tool": f"tlxify {version()}", "revision": revision(), "kernels": rows}
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        wanted = [
+            row
+            for row in denominator()
+            if not options.only
+            or row["name"] in options.only
+            or any(row["path"].endswith(name) for name in options.only)
+        ]
+        rows = measure(wanted, options.jobs)
+        for row in rows:
+            row["revision"] = revision()
+        keep(rows, f"tlxify {version()}")
     data = json.loads(RESULTS.read_text())
-    PAGE.write_text(table(data["kernels"], data.get("revision", "")))
+    PAGE.write_text(table(data["kernels"], revisions(data["kernels"])))
     wrong = [row for row in data["kernels"] if row.get("simulated", {}).get("outcome") in ("disagrees", "crash")]
     return int(bool(wrong))
 

@@ -146,8 +146,8 @@ def faults(rows: list[Row]) -> Iterator[str]:
             yield f"- {outcome(row)}: `{row['name']}` ({row['package']}, `{row['path']}`): {first[0][:240].strip()}"
 
 
-def table(rows: list[Row], revision: str = "") -> str:
-    """The whole page. `revision` is the commit that was measured."""
+def table(rows: list[Row], revisions: tuple[str, ...] = ()) -> str:
+    """The whole page. `revisions` are the commits that were measured."""
     looped = [row for row in rows if row["loop"]]
     shares = [
         [
@@ -166,7 +166,11 @@ def table(rows: list[Row], revision: str = "") -> str:
         "Made by `make coverage`. The kernels are those of `corpus/denominator.json`: every distinct kernel of ten public",
         "wheels that is launched and reaches a dot, listed by a script that shares no code with the converter.",
         "",
-        *([f"Measured at commit {revision}: the figures know nothing of later changes.", ""] if revision else []),
+        *(
+            [f"Measured at commit {', '.join(revisions)}: the figures know nothing of later changes.", ""]
+            if revisions
+            else []
+        ),
         "*Converted* means: rewritten with the profit gate off, run on the simulator on launches inferred from its code,",
         "at 2·stages+1 trips of a dot loop or more on independent normal data, on the specialized kernel, and equal to",
         "its source. Simulated are, for the first config with small tiles: 1 and 2·stages+1 trips, a ragged end, sizes",

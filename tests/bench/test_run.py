@@ -35,11 +35,12 @@ def child(monkeypatch):
 
     def set_up(deadly=(), figures=None, silent=False):
         def run_job(job, progress):
-            asked.append([title for title, _ in job.options["cases"]])
+            cases = [case for kernel in job.options["kernels"] for case in kernel["cases"]]
+            asked.append([title for title, _ in cases])
             if silent:
                 return Outcome(figures or {}, (Evidence(Rung.RAN, False, "crash", "no CUDA"),))
             path = Path(job.options["rows"])
-            for title, _ in job.options["cases"]:
+            for title, _ in cases:
                 with path.open("a") as file:
                     file.write(json.dumps({"began": title}) + "\n")
                     if title in deadly:
@@ -76,6 +77,17 @@ def test_a_launch_that_hangs_costs_no_other(child):
     assert asked == [list(titles), [titles[2]]]
     assert "timeout" not in report.rows[1].failure
     assert "no result" in report.rows[1].failure
+
+
+def test_several_kernels_may_share_a_child(child):
+    kernels = [measured(2), measured(1), measured(3)]
+    hanging = kernels[0].titles()[1]
+    asked = child(deadly=[hanging])
+    report = bench(kernels, together=True)
+    titles = [title for kernel in kernels for title in kernel.titles()]
+    assert [row.launch for row in report.rows] == titles
+    assert [row.launch for row in report.rows if row.failure] == [hanging] * titles.count(hanging)
+    assert asked[:2] == [titles, titles[2:]]
 
 
 def test_a_child_that_never_begins_is_not_started_for_ever(child):

@@ -71,6 +71,7 @@ def session(monkeypatch):
     monkeypatch.setattr(module, "arguments_of", functools.partial(module.arguments_of, device="cpu"))
     monkeypatch.setattr(module, "_counted", iter([{"fast": 0}, {"fast": 9}]).__next__)
     monkeypatch.setattr(module, "_alive", lambda: True)
+    monkeypatch.setattr(module, "settle", lambda: None)
 
     def make(source, bound, device, **options):
         loaded = SimpleNamespace(source=source, bound=bound, conversion=SimpleNamespace(contract=SMALL))
@@ -130,6 +131,25 @@ def test_configs_that_fail_are_passed_over_unless_all_do(session):
     assert "source runs with no config: RuntimeError: out of resource" in found.failure
 
 
+def test_a_launch_that_hangs_ends_the_process(session, monkeypatch):
+    from tlxify.bench import session as module
+    from tlxify.verify.device import Hung
+
+    def settle():
+        raise Hung("no result within 6 seconds")
+
+    monkeypatch.setattr(module, "settle", settle)
+    with pytest.raises(module.Lost, match="the source broke the device: no result within 6 seconds"):
+        row(session)
+
+
+def test_warming_launches_every_config_of_both(session, monkeypatch):
+    device = Device()
+    source, bound = Product(device, {4: 1.0, 8: 1.0}, fails=(4,)), Product(device, {4: 1.0, 8: 1.0})
+    session(source, bound, device).compile(CASE)
+    assert device.now == 6.0
+
+
 def test_a_reference_is_called_with_what_it_names(session, tmp_path, monkeypatch):
     (tmp_path / "ours_for_reference.py").write_text(
         "def product(a_ptr, b_ptr, M):\n    assert M == 32\n    return a_ptr\n"
@@ -156,14 +176,14 @@ def test_arguments_lie_where_the_case_says():
 
 
 def test_a_parameter_called_num_warps_is_no_option():
-    from tlxify.bench.session import _call
+    from tlxify.verify.device import call_of
 
     named = {"x": 1, "num_warps": 8, "BLOCK": 64}
-    assert _call(("x", "num_warps", "BLOCK"), named, {"num_warps": 4, "num_stages": 3}) == (
+    assert call_of(("x", "num_warps", "BLOCK"), named, {"num_warps": 4, "num_stages": 3}) == (
         (1, 8, 64),
         {"num_stages": 3},
     )
-    assert _call(("x", "given_by_default", "BLOCK"), {"x": 1, "BLOCK": 64}, {}) == ((1,), {"BLOCK": 64})
+    assert call_of(("x", "given_by_default", "BLOCK"), {"x": 1, "BLOCK": 64}, {}) == ((1,), {"BLOCK": 64})
 
 
 def test_saved_contents_come_back(tmp_path):
@@ -200,20 +220,24 @@ def test_rows_are_written_one_by_one_with_facts_about_the_machine(monkeypatch, t
     monkeypatch.setattr(module, "sets_for", lambda sizes: 2)
     monkeypatch.setattr(module, "arguments_of", functools.partial(module.arguments_of, device="cpu"))
     monkeypatch.setattr(module, "_alive", lambda: True)
+    monkeypatch.setattr(module, "settle", lambda: None)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.get_device_name", lambda: "H200")
     broken = replace(CASE, values=CASE.values[:1])
     works = [Work(8e9, 1e3, "fp16")] * 2
     rows = tmp_path / "rows.jsonl"
-    options = {"cases": [("broken", broken), ("good", CASE)], "works": works, "rows": str(rows), "rounds": 3}
-    job = Job("x", None, Rung.RAN, {**options, "reference": None, "pinned": False, "contents": {}})
+    kernel = {"conversion": None, "cases": [("broken", broken), ("good", CASE)], "works": works}
+    kernel |= {"pinned": False, "contents": {}}
+    another = {**kernel, "cases": [("again", CASE)], "works": works[:1]}
+    options = {"kernels": [kernel, another], "rows": str(rows), "rounds": 3, "reference": None}
+    job = Job("x", None, Rung.RAN, options)
     said = []
     figures, findings = module.measure(job, said.append)
     assert (figures["device"], figures["ceilings"]) == ("H200", {"tflops": 700.0, "gbps": 4100.0})
     assert findings == []
     lines = [json.loads(line) for line in rows.read_text().splitlines()]
-    assert [line.get("began") for line in lines] == ["broken", None, "good", None]
+    assert [line.get("began") for line in lines] == ["broken", None, "good", None, "again", None]
     assert "KeyError" in lines[1]["failure"]
     assert lines[3]["failure"] == ""
     assert lines[3]["ms"]["converted"]["median"] == 1.0
-    assert said == ["ceilings", "1/2 broken", "2/2 good"]
+    assert said == ["ceilings", "1/3 broken", "2/3 good", "3/3 again"]

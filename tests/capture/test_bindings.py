@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 
 import triton
@@ -35,6 +36,27 @@ def test_a_binding_is_recorded_with_the_arguments_of_its_source(bench, tmp_path,
         "K": 256,
         "BLOCK_K": 64,
     }
+
+
+def test_one_decision_may_have_launches_of_several_kinds(bench, tmp_path, monkeypatch):  # noqa: F811
+    recorder = Recorder(tmp_path / "parts", limit=10)
+    monkeypatch.setattr(Dispatcher, "launch", watch_dispatch(Dispatcher.launch, recorder))
+    kernel, given = bench.bind(), operands()
+
+    def work():
+        for grid in ((6,), (7,), [6], (6,), [7, 1], (6,), 6):
+            kernel[grid](*given, **TILES) if grid != 6 else kernel[grid_of](*given, **TILES)
+
+    work()
+    another = threading.Thread(target=work)
+    another.start()
+    another.join()
+    recorder.renew()  # as in a process that was forked: it counts from nothing, in a file of its own
+    kernel[(6,)](*given, **TILES)
+    found = join(recorder.folder)
+    assert found.troubles == ()
+    assert sorted((launch.grid, launch.launches) for launch in found.launches) == [((6,), 9), ((7,), 4), ((16,), 2)]
+    assert len(found.processes) == 2
 
 
 def test_tensors_are_not_kept_alive_by_what_describes_them():

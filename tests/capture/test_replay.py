@@ -92,6 +92,19 @@ def test_sizes_that_no_parameter_holds_are_solved_for():
     assert dict(replay(BATCHED, batched(y_shape=(60,))).case.values)["rows"] == 5
 
 
+def test_axes_are_told_apart_by_their_strides():
+    # The program has batches first, the contract heads: by position there would be 4 batches.
+    x, y = BATCHED.tensors
+    contract = replace(
+        BATCHED, tensors=(replace(x, shape=("HEADS", "outer_0", "8"), strides=("8", "stride_xb", "1")), y)
+    )
+    launch = batched()
+    launch = replace(launch, tensors=(Tensor("x_ptr", "fp16", (3, 4, 8), (32, 8, 1), 16), launch.tensors[1]))
+    made = replay(contract, launch)
+    assert dict(made.case.values)["outer_0"] == 3
+    assert made.contract.grid == contract.grid
+
+
 @pytest.mark.parametrize(
     ("launch", "reason"),
     [

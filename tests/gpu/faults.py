@@ -64,25 +64,28 @@ def missing_wait(text: str) -> str:
     return once(text, wait, f"                    if {SOUND}:\n    {wait}")
 
 
-def far_store(text: str, *, source: bool) -> str:
-    """Source or conversion stores where no memory is."""
+#: What the store of corpus/gemm/descriptors.py begins with, and the same where no memory is.
+STORED = "c_ptr + rows[:, None] * ldc"
+FAR = f"c_ptr + (70368744177664 if {BROKEN} else 0) + rows[:, None] * ldc"
+
+
+def far_store(text: str) -> str:
+    """The conversion stores where no memory is."""
     body, marker, rest = text.partition("def _descriptor_kernel_ws(")
-    old = "c_ptr + rows[:, None] * ldc"
-    new = f"c_ptr + (70368744177664 if {BROKEN} else 0) + rows[:, None] * ldc"
-    if source:
-        body, marker, rest = text.partition("def descriptor_kernel(")
-        head, _, tail = rest.partition(old)
-        return f"{body}{marker}{head}{new}{tail}"
-    head, _, tail = rest.partition(old)
-    return f"{body}{marker}{head}{new}{tail}"
+    return f"{body}{marker}{rest.replace(STORED, FAR, 1)}"
 
 
-def converted(path: str) -> Conversion:
-    """A kernel of the corpus, converted."""
+def far_source(text: str) -> str:
+    """The source does, and with it the conversion made of it: one made of another source would be out of date."""
+    return once(text, STORED, FAR)
+
+
+def converted(path: str, fault: Callable[[str], str] = lambda text: text) -> Conversion:
+    """A kernel of the corpus, converted; with a fault in the source, if one is given."""
     from tlxify.pipeline import convert
     from tlxify.source import SourceFile
 
-    found = convert(SourceFile.read(ROOT / "corpus" / path))
+    found = convert(SourceFile(path, fault((ROOT / "corpus" / path).read_text())))
     (conversion,) = (item.conversion for item in found.kernels if item.conversion is not None)
     return conversion
 
@@ -98,10 +101,10 @@ def entries() -> dict[str, Planted]:
     return {
         "hang": Planted(planted(missing_arrive), ("hang",), ("deadlock",), (1,)),
         "race": Planted(planted(missing_wait), wrong, ("race",), (1,)),
-        "illegal access": Planted(
-            planted(lambda text: far_store(text, source=False)), ("illegal-access",), ("out-of-bounds",), (1,)
+        "illegal access": Planted(planted(far_store), ("illegal-access",), ("out-of-bounds",), (1,)),
+        "illegal access of the source": Planted(
+            replace(converted("gemm/descriptors.py", far_source), contract=descriptors.contract), finished=(1,)
         ),
-        "illegal access of the source": Planted(planted(lambda text: far_store(text, source=True)), finished=(1,)),
         "descriptors": Planted(descriptors, finished=(0, 1)),
         "softcap": Planted(converted("attention/softcap.py"), finished=(0, 1, 2)),
         "unstable source": Planted(converted("fused/rms_linear.py"), source_fails=True),

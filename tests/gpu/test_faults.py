@@ -26,6 +26,22 @@ def test_every_fault_can_be_planted(planted):
         compile(entry.conversion.module_text, entry.conversion.file, "exec")
 
 
+@pytest.mark.triton
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_planted_is_launched(planted, name):
+    # A source that is not the one its conversion was made of would have the original run: nothing would be tried.
+    from tlxify.verify.compiled import dispatched
+    from tlxify.verify.inputs import full_size_case
+    from tlxify.verify.loading import load
+
+    conversion = planted[name].conversion
+    loaded = load(conversion)
+    for config in range(len(conversion.contract.configs)):
+        found = dispatched(loaded, full_size_case(conversion.contract, config, tiles=4, trips=4))
+        assert found is not None
+        assert (found[0].path, found[0].code) == ("specialized", "")
+
+
 @pytest.mark.gpu
 @pytest.mark.torch
 @pytest.mark.slow

@@ -257,6 +257,20 @@ def test_a_config_goes_on_behind_a_case_on_which_the_source_hangs(in_process):
 
 
 @pytest.mark.torch
+def test_a_config_that_the_source_keeps_ending_is_not_proved(in_process, monkeypatch):
+    def hang(number, arguments):
+        in_process["hung"] |= number > 3
+
+    monkeypatch.setattr(ran, "RESUMED", 0)
+    in_process["disturb"] = hang
+    found = rung(samples.conversion(contract=small()))
+    (finding,) = [item for item in found.evidence if not item.ok]
+    assert finding.code == "unfinished"
+    assert "Hung" in finding.detail
+    assert not found.finished
+
+
+@pytest.mark.torch
 def test_the_concurrency_sanitizer_watches_the_smallest_config(device, monkeypatch):
     import triton
 

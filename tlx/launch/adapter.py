@@ -16,7 +16,7 @@ from triton.runtime.errors import OutOfResources
 from tlx.launch.express import capture
 from tlx.launch.guard import Fallback
 from tlx.launch.pointers import ByteRange
-from tlx.launch.policy import Preference, facts_of
+from tlx.launch.policy import Facts, Preference, facts_of
 from tlx.launch.prepare import Guarded, Layout, Prepared, lay_out
 from tlx.launch.routes import Choice, Route
 from tlx.launch.schedule import RingPlan, Schedule
@@ -40,6 +40,7 @@ class Decision:
         "guard",
         "launches",
         "named_tensors",
+        "noted",
         "original_route",
         "processors",
         "repeats",
@@ -83,6 +84,8 @@ class Decision:
         self.original_route: Route | Interposed | None = None
         #: Whether the conversion runs whatever the policy says: to be timed or compared.
         self.trial = False
+        #: For who watches launches: what it remembers of those of this description. `None` until it does.
+        self.noted: Any = None
 
     def twin(self) -> Decision:
         """The same with routes and prepared launches of its own, for what stands between the caller and the kernel."""
@@ -230,6 +233,11 @@ class Adapter:
         forwarded = {name: value for name, value in options.items() if name not in REPLACED}
         return self._layout(decision, guard, named, len(args)).prepare(plan, guard, named, forwarded)
 
+    def facts(self, decision: Decision, ready: Prepared, named: Mapping[str, Any]) -> Facts:
+        """What the policy may ask about a launch; `named` are the source's arguments."""
+        assert decision.guard is not None
+        return facts_of(self._schedule, ready.plan, decision.guard.views, named)
+
     def _layout(self, decision: Decision, guard: Guarded, named: Mapping[str, Any], positional: int) -> Layout:
         form = (positional, *named, *decision.tensors, *guard.views, *guard.values, *guard.pointers.items())
         layout = self._layouts.get(form)
@@ -249,10 +257,8 @@ class Adapter:
             if failure is not None:
                 raise Unusable(failure.untraced(), lasting=True)
         if self.preference is not None and not decision.trial:
-            assert decision.guard is not None
             named, options = self.bind(args, kwargs)
-            facts = facts_of(self._schedule, ready.plan, decision.guard.views, named)
-            unwanted = self.preference(facts, named, options)
+            unwanted = self.preference(self.facts(decision, ready, named), named, options)
             if unwanted is not None:
                 raise Unusable(unwanted, lasting=True)
         return ready

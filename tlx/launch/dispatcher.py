@@ -88,7 +88,10 @@ class Dispatcher:
 
     def launch(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Any:
         """Launch whichever kernel is right for these arguments, and count which it was."""
-        decision = self._decide(args, kwargs)
+        return self.launch_decided(self.decide(args, kwargs), args, kwargs, grid)
+
+    def launch_decided(self, decision: Decision, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Any:
+        """The same, once it is decided: for who watches launches and remembers something by decision."""
         refusal = decision.fallback
         follows = callable(grid)
         if refusal is None:
@@ -201,7 +204,7 @@ class Dispatcher:
 
     def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
         """Compile without launching: the specialized kernel if it would run, for every config; else the original."""
-        decision = self._decide(args, kwargs)
+        decision = self.decide(args, kwargs)
         if decision.fallback is None:
             try:
                 stack = self._stack_for(decision, callable(grid), args, kwargs)
@@ -245,9 +248,12 @@ class Dispatcher:
             named, options = self._adapter.bind(args, kwargs) if self.stack.kernel is not None else (kwargs, {})
             return Dispatch("original", refusal.code, refusal.text, self.original, grid, named, options)
         arguments = dict(zip(self.converted.signature.parameters, values, strict=True))
-        return Dispatch("specialized", "", "", self.converted, launch_grid, arguments, ready.options, ready.plan)
+        facts = self._adapter.facts(decided, ready, named)
+        launch = (launch_grid, arguments, ready.options)
+        return Dispatch("specialized", "", "", self.converted, *launch, ready.plan, facts)
 
-    def _decide(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Decision:
+    def decide(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Decision:
+        """What the guard, the switches and the policy say to these arguments, remembered by description."""
         if not self._examined:
             never = self._examine()
             self._never = None if never is None else Decision(never)

@@ -6,7 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tlx.launch.policy import Facts
 
 __all__ = ["RING_CONSTEXPRS", "Box", "Dispatch", "RingPlan", "Schedule"]
 
@@ -97,3 +100,5 @@ class Dispatch:
     #: Options of the launch, such as `num_warps` and `maxnreg`.
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     plan: RingPlan | None = None
+    #: What the table of the policy `stable` may ask about it; `None` where the original runs.
+    facts: Facts | None = None

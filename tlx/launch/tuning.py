@@ -74,6 +74,8 @@ SHARINGS = (Sharing(4, 104, 64, 64, 32), Sharing(2, 216, 128, 128, 128))
 
 #: Accumulators per thread beside which as much again may be held: ptxas spills with 128.
 CROWDED_ACCUMULATORS = 64
+#: Accumulators per thread, over all dots of a loop, that no thread can hold: 256 spilled 440 bytes, 192 none.
+TOO_MANY_ACCUMULATORS = 224
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +209,8 @@ def _consumer_groups(schedule: Schedule, arguments: Mapping[str, Any], num_warps
     """Consumer groups, warps in each, and registers per consumer thread."""
     rows = arguments.get(schedule.split) if schedule.split is not None else None
     splits = rows is not None and rows % (2 * WGMMA_ROWS) == 0
-    few = num_warps <= 4 and not (schedule.crowded and _accumulators(schedule, arguments, 4) > CROWDED_ACCUMULATORS)
+    most = CROWDED_ACCUMULATORS if schedule.crowded else TOO_MANY_ACCUMULATORS
+    few = num_warps <= 4 and _accumulators(schedule, arguments, 4) <= most
     consumers, warps = (1, 4) if few else (2, 4) if splits else (1, 8)
     consumers = arguments.get("CONSUMERS", consumers)
     warps = arguments.get("CONSUMER_WARPS", warps)

@@ -74,6 +74,9 @@ def describe_box(
     dimensions: dict[int, Dimension] = {}
     for i in sorted(range(len(box.axes)), key=lambda i: box.strides[i].constant is not None):
         shift, rest = rest.divide(box.strides[i])
+        if (segment := _segment(box, i, shift)) is not None:
+            batch.append(segment)
+            shift = ZERO
         dimensions[i] = _dimension(box, i, shift, box.axes[i], checked=i in checked)
     if rest != ZERO and sum(axis is not None for axis in box.axes) == 1 and not rest.launch:
         batch.append(Dimension(ONE, rest, None, None))
@@ -82,6 +85,15 @@ def describe_box(
         raise Decline("TLX201", span, name=pointer, why=f"`{rest}` elements are added that belong to no axis")
     alone = [dimensions[i] for i, axis in enumerate(box.axes) if axis is None]
     return Access(pointer, (*batch, *alone, *(dimensions[i] for i, axis in enumerate(box.axes) if axis is not None)))
+
+
+def _segment(box: Box, i: int, shift: Poly) -> Dimension | None:
+    """What its base is shifted by along an axis, if those are whole tensors: tensors that lie side by side."""
+    shape = box.shape[i]
+    if shift == ZERO or not shape.launch or not shape.monomial:
+        return None
+    number, rest = shift.divide(shape)
+    return Dimension(box.strides[i] * shape, number, None, None) if rest == ZERO else None
 
 
 def _dimension(box: Box, i: int, shift: Poly, axis: AxisId | None, *, checked: bool) -> Dimension:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,8 +21,10 @@ from .shapes import title
 from .sizes import sizes_of
 from .work import Work, work_of
 
-SESSION = "tlxify.bench.session:measure"
+SESSION, WARMING = "tlxify.bench.session:measure", "tlxify.bench.session:warm"
 ROUNDS = 15
+#: Seconds with which no child is started again.
+LEAST = 10.0
 
 
 class NoGpu(Exception):
@@ -58,6 +61,7 @@ def bench(
     reference: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
     limits: Limits | None = None,
+    together: bool = False,
 ) -> Report:
     """Measures each kernel in a child process of its own.
 
@@ -67,7 +71,8 @@ def bench(
         rounds: turns of each contender.
         reference: "module:callable", called with those of the kernel's arguments that it names; run in the child.
         progress: called with a line per launch.
-        limits: of each child.
+        limits: of each kernel, or of all `together`.
+        together: one child measures all kernels, which saves its start. Rows come in the kernels' order either way.
 
     Raises:
         NoGpu: there is no GPU, or no torch.
@@ -76,34 +81,74 @@ def bench(
         raise NoGpu(reason)
     limits = replace(limits or Limits(), memory=None)  # CUDA maps far more than it uses
     report = Report((), tool=tool, rounds=rounds)
-    for kernel in kernels:
-        rows, about = _measure(kernel, rounds, reference, progress, limits)
+    for group in [kernels] if together else [[kernel] for kernel in kernels]:
+        rows, about = _measure(group, rounds, reference, progress, limits)
         known = {name: about[name] for name in ("device", "torch", "triton", "ceilings") if name in about}
         report = replace(report, rows=(*report.rows, *rows), **known)
     return report
 
 
+def warm(kernel: Measured, limits: Limits, progress: Callable[[str], None] = lambda text: None) -> None:
+    """Has everything compiled that measuring the kernel will launch, into Triton's cache on disk.
+
+    It launches, so several at a time are as good as one; what fails here will say so when it is measured.
+    """
+    options = {"kernels": [_batch(kernel, kernel.titles())], "rounds": 0, "reference": None}
+    run_job(Job(WARMING, kernel.conversion, Rung.RAN, options, replace(limits, memory=None)), progress)
+
+
+def _batch(kernel: Measured, titles: Sequence[str]) -> dict[str, Any]:
+    """The last `len(titles)` launches of a kernel, as a child is told of them."""
+    skipped = len(kernel.cases) - len(titles)
+    return {
+        "conversion": kernel.conversion,
+        "cases": list(zip(titles, kernel.cases[skipped:], strict=True)),
+        "works": list(kernel.works()[skipped:]),
+        "pinned": kernel.pinned,
+        "contents": dict(kernel.contents),
+    }
+
+
 def _measure(
-    kernel: Measured, rounds: int, reference: str | None, progress: Callable[[str], None], limits: Limits
+    kernels: Sequence[Measured],
+    rounds: int,
+    reference: str | None,
+    progress: Callable[[str], None],
+    limits: Limits,
 ) -> tuple[list[Row], dict[str, Any]]:
     """Rows for all cases: a launch that ends the child is a row that says so, and a new child goes on after it."""
-    todo = list(zip(kernel.titles(), kernel.cases, kernel.works(), strict=True))
+    todo = [
+        (number, title, work)
+        for number, kernel in enumerate(kernels)
+        for title, work in zip(kernel.titles(), kernel.works(), strict=True)
+    ]
     rows: list[Row] = []
     about: dict[str, Any] = {}
+
+    def failed(entry: tuple[int, str, Work], text: str) -> Row:
+        number, title, work = entry
+        return Row(kernels[number].conversion.kernel, title, flops=work.flops, bytes=work.bytes, failure=text)
+
     with tempfile.TemporaryDirectory(prefix="tlxify-") as folder:
+        begun = time.monotonic()
         while todo:
+            left_s = limits.seconds - (time.monotonic() - begun)
+            if rows and left_s < LEAST:
+                rows += [failed(entry, f"no time left of {limits.seconds:g} seconds") for entry in todo]
+                break
             path = Path(folder) / f"{len(rows)}.jsonl"
             path.touch()
+            left = dict.fromkeys(number for number, _, _ in todo)
+            titles = {number: [title for other, title, _ in todo if other == number] for number in left}
             options = {
-                "cases": [(name, case) for name, case, _ in todo],
-                "works": [work for _, _, work in todo],
+                "kernels": [_batch(kernels[number], titles[number]) for number in left],
                 "rows": str(path),
                 "rounds": rounds,
                 "reference": reference,
-                "pinned": kernel.pinned,
-                "contents": dict(kernel.contents),
             }
-            outcome = run_job(Job(SESSION, kernel.conversion, Rung.RAN, options, limits), progress)
+            conversion = kernels[todo[0][0]].conversion
+            within = replace(limits, seconds=left_s)
+            outcome = run_job(Job(SESSION, conversion, Rung.RAN, options, within), progress)
             if "skipped" in outcome.figures:
                 raise NoGpu(str(outcome.figures["skipped"]))
             about |= outcome.figures
@@ -111,11 +156,10 @@ def _measure(
             rows += done
             if outcome.findings and len(done) < len(todo):
                 text = outcome.findings[0].text
-                name, _, work = todo[len(done)]
-                rows.append(Row(kernel.conversion.kernel, name, flops=work.flops, bytes=work.bytes, failure=text))
+                rows.append(failed(todo[len(done)], text))
                 # A child that did not get as far as a launch will not get further the next time.
                 if not began:
-                    rows += [Row(kernel.conversion.kernel, name, failure=text) for name, _, _ in todo[len(done) + 1 :]]
+                    rows += [failed(entry, text) for entry in todo[len(done) + 1 :]]
                     break
             todo = todo[len(done) + 1 :] if outcome.findings else todo[len(done) :]
             if not outcome.findings and not done:

@@ -6,13 +6,14 @@ anything is timed. Rows are written one by one, so that a launch which ends the 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,14 @@ from ..contract import Contract, LaunchConfig
 from ..verdict import Evidence
 from ..verify.cases import Case
 from ..verify.child import Job
+from ..verify.device import Hung, call_of, settle
 from ..verify.loading import Loaded, load
 from ..verify.oracle import as_constexpr
 from .clock import Contender, interleave, launches_for
 from .cuda import CudaClock, ceilings
 from .figures import quartiles, ratios
 from .report import Row
-from .roofline import Ceilings
+from .roofline import H200, Ceilings
 from .sizes import Sizes, sizes_of
 from .tensors import Arguments, arguments_of, difference, sets_for
 from .work import Work
@@ -41,32 +43,60 @@ class NotMeasured(Exception):
     """A launch gives no figures; the text says why."""
 
 
-def measure(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], list[Evidence]]:
-    """Rows for the cases in `job.options`, as JSON lines in the file that they name; facts about the machine.
+class Lost(Exception):
+    """This process can use the GPU no more; the text says what the launch did to it."""
 
-    Options: `cases`, pairs of a title and a case; `works`, one per case; `rows`, a file; `rounds`; `reference`,
-    "module:callable" or None; `pinned`, whether a case's config is the only one to try; `contents`, files of what some
-    tensors hold.
+
+def measure(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], list[Evidence]]:
+    """Rows for the launches in `job.options`, as JSON lines in the file that they name; facts about the machine.
+
+    Options: `rows`, a file; `rounds`; `reference`, "module:callable" or None; `kernels`, each with its `conversion`,
+    `cases`, pairs of a title and a case, `works`, one per case, `pinned`, whether a case's config is the only one to
+    try, and `contents`, files of what some tensors hold.
+
+    Raises:
+        Lost: a launch hung or broke the device; the rows of those before it are written.
     """
     import torch
     import triton
 
     if not torch.cuda.is_available():
         return {"skipped": "torch sees no GPU"}, []
-    loaded, clock = load(job.conversion), CudaClock(torch)
+    clock = CudaClock(torch)
     progress("ceilings")
     limits = ceilings(torch, clock)
-    session = _Session(loaded, clock, limits, job.options)
+    total = sum(len(kernel["cases"]) for kernel in job.options["kernels"])
+    number = 0
     with Path(job.options["rows"]).open("a", encoding="utf-8") as rows:
-        for number, ((title, case), work) in enumerate(zip(job.options["cases"], job.options["works"], strict=True)):
-            progress(f"{number + 1}/{len(job.options['cases'])} {title}")
-            rows.write(json.dumps({"began": title}) + "\n")
-            rows.flush()
-            row = session.row(title, case, work)
-            rows.write(json.dumps(dataclasses.asdict(row)) + "\n")
-            rows.flush()
+        for kernel in job.options["kernels"]:
+            session: _Session | None = None
+            for (title, case), work in zip(kernel["cases"], kernel["works"], strict=True):
+                number += 1
+                progress(f"{number}/{total} {title}")
+                rows.write(json.dumps({"began": title}) + "\n")
+                rows.flush()
+                if session is None:
+                    session = _Session(load(kernel["conversion"]), clock, limits, {**job.options, **kernel})
+                row = session.row(title, case, work)
+                rows.write(json.dumps(dataclasses.asdict(row)) + "\n")
+                rows.flush()
     about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__}
     return {**about, "ceilings": dataclasses.asdict(limits)}, []
+
+
+def warm(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], list[Evidence]]:
+    """Launches all that `measure` will try once, untimed: then it is compiled. Options as there, without `rows`."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return {"skipped": "torch sees no GPU"}, []
+    clock = CudaClock(torch)
+    for kernel in job.options["kernels"]:
+        session = _Session(load(kernel["conversion"]), clock, H200, {**job.options, **kernel})
+        for title, case in kernel["cases"]:
+            progress(f"compiling for {title}")
+            session.compile(case)
+    return {}, []
 
 
 class _Session:
@@ -84,9 +114,13 @@ class _Session:
         base = dataclasses.replace(base, floor=self.limits.floor(work) / 1000.0)
         try:
             return self._measured(base, case)
+        except Lost:
+            raise
         except NotMeasured as refusal:
             return dataclasses.replace(base, failure=str(refusal))
         except Exception as error:
+            if not _alive():
+                raise Lost(f"a launch broke the device: {error}") from error
             text = str(error).splitlines()
             return dataclasses.replace(base, failure=f"{type(error).__name__}: {text[0] if text else 'no message'}")
 
@@ -118,10 +152,28 @@ class _Session:
             error=error,
         )
 
+    def compile(self, case: Case) -> None:
+        """Launches source and conversion once with each config; what fails is passed over. Raises Lost."""
+        arguments = [arguments_of(sizes_of(self.contract, case), 0, contents=self.contents)]
+        for who, kernel in (("source", self.loaded.source), ("conversion", self.loaded.bound)):
+            with contextlib.suppress(NotMeasured):
+                self._launches(who, kernel, case, arguments)
+
     def _best(self, who: str, kernel: Any, case: Case, arguments: list[Arguments]) -> tuple[Contender, str]:
         """The kernel with the config that is fastest for it; each of the contract's is tried unless one is pinned."""
-        indices = [case.config] if self.pinned else range(len(self.contract.configs))
         found: list[tuple[float, Contender, str]] = []
+        for launch, config in self._launches(who, kernel, case, arguments):
+            times = interleave({"": launch}, self.clock, rounds=3, launches=3, inputs=len(arguments))
+            found.append((min(times[""]), launch, config_text(config)))
+        _, launch, shown = min(found, key=lambda each: each[0])
+        return launch, shown
+
+    def _launches(
+        self, who: str, kernel: Any, case: Case, arguments: list[Arguments]
+    ) -> list[tuple[Contender, LaunchConfig]]:
+        """The kernel with every config that it runs with, launched twice. Raises NotMeasured if there is none."""
+        indices = [case.config] if self.pinned else range(len(self.contract.configs))
+        found: list[tuple[Contender, LaunchConfig]] = []
         failures = []
         for index in indices:
             chosen = dataclasses.replace(case, config=index)
@@ -130,16 +182,15 @@ class _Session:
             try:
                 launch(0)
                 launch(0)
-                times = interleave({"": launch}, self.clock, rounds=3, launches=3, inputs=len(arguments))
-                found.append((min(times[""]), launch, _shown(config)))
+                settle()
+                found.append((launch, config))
             except Exception as error:
-                if not _alive():
-                    raise NotMeasured(f"the {who} broke the device: {error}") from error
+                if isinstance(error, Hung) or not _alive():
+                    raise Lost(f"the {who} broke the device: {error}") from error
                 failures.append(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
         if not found:
             raise NotMeasured(f"the {who} runs with no config: {failures[0] if failures else 'there is none'}")
-        _, launch, shown = min(found, key=lambda each: each[0])
-        return launch, shown
+        return found
 
     def _agreement(
         self, source: Contender, converted: Contender, arguments: Arguments, initial: dict[str, Any]
@@ -167,29 +218,13 @@ def _launch(
     constants = {name: value for name, value in config.values if name in contract.parameters}
     options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
     bound = kernel[sizes.grid]
-    calls = [_call(contract.parameters, {**each.tensors, **scalars, **constants}, options) for each in arguments]
+    calls = [call_of(contract.parameters, {**each.tensors, **scalars, **constants}, options) for each in arguments]
 
     def launch(number: int) -> object:
         args, kwargs = calls[number]
         return bound(*args, **kwargs)
 
     return launch
-
-
-def _call(
-    parameters: Sequence[str], named: Mapping[str, Any], options: Mapping[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments by position, as far as they go, and the rest by name.
-
-    A kernel may have parameters called num_warps and num_stages. By name they would be taken for the launch's options.
-    """
-    args: list[Any] = []
-    rest = dict(named)
-    for name in parameters:
-        if name not in rest:
-            break
-        args.append(rest.pop(name))
-    return tuple(args), {**rest, **{name: value for name, value in options.items() if name not in parameters}}
 
 
 def _by_name(reference: Callable[..., Any], sizes: Sizes, arguments: list[Arguments]) -> Contender:
@@ -210,7 +245,8 @@ def _callable(text: str) -> Callable[..., Any]:
     return found
 
 
-def _shown(config: LaunchConfig) -> str:
+def config_text(config: LaunchConfig) -> str:
+    """A config as a report names it."""
     values = [f"{name}={value}" for name, value in config.values]
     return ", ".join([*values, f"num_warps={config.num_warps}", f"num_stages={config.num_stages}"])
 

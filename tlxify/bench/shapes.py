@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..contract import Contract, cdiv
 from ..verify.cases import Case
 from ..verify.inputs import full_size_case
+from ..verify.layouts import usual_layouts
 
 #: Tiles along each side of the result, and trips of the dot loop: square, short loops, long loops.
 FILLING = ((32, 64), (64, 8), (16, 256))
@@ -69,11 +70,13 @@ def _is_stride(contract: Contract, name: str) -> bool:
 
 
 def _batched(contract: Contract, case: Case) -> Case:
-    """With a handful of each thing that is counted by no tile, and every tensor in rows."""
+    """With a handful of each thing that is counted by no tile, and every tensor as the tensor cores read it: in rows,
+    but for 8-bit elements that must lie along another axis.
+    """
     counted = {size for size, _ in contract.tiled} | ({contract.contracted[0]} if contract.contracted else set())
     sizes = {scalar.name for scalar in contract.scalars if scalar.kind == "size" and not scalar.choices}
     values = {
         name: FEW if name in (sizes | set(contract.free_sizes)) - counted and value == 2 else value
         for name, value in case.values
     }
-    return replace(case, values=tuple(values.items()), layouts=())
+    return replace(case, values=tuple(values.items()), layouts=usual_layouts(contract, case.dtype, padded=False))

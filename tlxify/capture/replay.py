@@ -172,7 +172,7 @@ def _complete_sizes(
     progress = True
     while unknown and progress:
         progress = False
-        for expression, value in _equations(contract, launch):
+        for expression, value in _equations(contract, launch, known):
             open_names = unknown & _names(expression)
             if len(open_names) == 1 and (solved := _solve(expression, value, (name := open_names.pop()), known)):
                 values[name] = known[name] = solved
@@ -183,14 +183,30 @@ def _complete_sizes(
         raise Unreplayable(f"{', '.join(sorted(unknown))} cannot be told from shapes and grid")
 
 
-def _equations(contract: Contract, launch: Launch) -> Iterator[tuple[str, int]]:
+def _equations(contract: Contract, launch: Launch, known: Mapping[str, object]) -> Iterator[tuple[str, int]]:
     for spec in contract.tensors:
         tensor = launch.tensor(spec.name)
         if tensor is not None and len(tensor.shape) == len(spec.shape):
-            yield from zip(spec.shape, tensor.shape, strict=True)
+            # The contract may name the axes in another order than the program has them: strides tell which is which.
+            for axis, (extent, text) in enumerate(zip(spec.shape, spec.strides, strict=True)):
+                stride = _known(text, known)
+                if stride is not None and stride != tensor.strides[axis]:
+                    alike = [n for n, step in enumerate(tensor.strides) if step == stride and tensor.shape[n] > 1]
+                    if len(alike) != 1:
+                        continue
+                    axis = alike[0]
+                yield extent, tensor.shape[axis]
         elif tensor is not None and spec.shape:
             yield " * ".join(f"({extent})" for extent in spec.shape), tensor.numel
     yield from zip(contract.grid, (*launch.grid, 1, 1), strict=False)
+
+
+def _known(expression: str, known: Mapping[str, object]) -> int | None:
+    """The value of an expression, where all its names have one."""
+    try:
+        return evaluate(expression, known)
+    except (KeyError, ValueError, TypeError, ZeroDivisionError):
+        return None
 
 
 def _names(expression: str) -> set[str]:

@@ -281,16 +281,20 @@ def _finishes_with_a_tile(facts: Facts, feeds: Feeding) -> bool:
 
 
 def _products(facts: Facts) -> tuple[tuple[str, str], ...]:
-    """Rows and columns of each dot's result, where both are one constexpr."""
-    sides = []
+    """Rows and columns of each dot's result, where both are one constexpr: as often as registers hold such a result.
+
+    Those of one loop lie beside each other, unless they are added up under one name or stand in different arms.
+    """
+    held: dict[tuple[str, str], dict[tuple[tuple[Span, ...], ...], set[object]]] = {}
     for dot in facts.dots:
         row, column = dot.a.axes[0], dot.b.axes[1]
         if row is None or column is None:
             continue
-        lengths = facts.axis(row).length.text(), facts.axis(column).length.text()
-        if all(length.isidentifier() for length in lengths):
-            sides.append(lengths)
-    return tuple(dict.fromkeys(sides))
+        rows, columns = facts.axis(row).length.text(), facts.axis(column).length.text()
+        if rows.isidentifier() and columns.isidentifier():
+            places = held.setdefault((rows, columns), {})
+            places.setdefault((dot.loops, dot.arms), set()).add(dot.accumulator or dot.result or dot.span)
+    return tuple(sides for sides, places in held.items() for _ in range(max(map(len, places.values()))))
 
 
 def _notes(facts: Facts, wrapped: list[Feed]) -> tuple[tuple[Span, str], ...]:

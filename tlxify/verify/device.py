@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,22 @@ class Launch:
         for memory in self.arguments.tensors.values():
             _from_gpu(self.owners[id(memory.owner)], memory)
         return {name: memory for name, memory in self.arguments.tensors.items() if memory.spec.writes}
+
+
+def call_of(
+    parameters: Sequence[str], named: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments by position, as far as they go, and the rest by name.
+
+    A kernel may have parameters called num_warps and num_stages. By name they would be taken for the launch's options.
+    """
+    args: list[Any] = []
+    rest = dict(named)
+    for name in parameters:
+        if name not in rest:
+            break
+        args.append(rest.pop(name))
+    return tuple(args), {**rest, **{name: value for name, value in options.items() if name not in parameters}}
 
 
 def settle(seconds: float | None = None) -> None:

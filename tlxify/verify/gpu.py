@@ -17,7 +17,7 @@ from ..verdict import Evidence, Rung
 from .buffers import Inapplicable, Memory, make_arguments
 from .cases import Case
 from .compare import compare
-from .device import Hung, Launch, scratch_memory, settle
+from .device import Hung, Launch, call_of, scratch_memory, settle
 from .inputs import edge_cases, full_size_case
 from .loading import Loaded, load
 from .oracle import as_constexpr
@@ -129,6 +129,8 @@ class Session:
         #: Which case is being run, for messages; whether a kernel has made the GPU useless to this process.
         self.number = 0
         self.dead = False
+        #: Why the launcher took the original in the last launch of the conversion; empty if it did not.
+        self.reasons: set[str] = set()
         # What is verified is the conversion, whatever a user would rather run.
         tlx.policy("always")
         scratch_memory()
@@ -154,7 +156,8 @@ class Session:
         if fast is None:
             return
         if case.path == "specialized" and converted.arguments.faithful and not fast:
-            self.found("dispatch", "the original kernel ran where the specialized one must", case)
+            reason = ", ".join(sorted(self.reasons)) or "no reason given"
+            self.found("dispatch", f"the original kernel ran ({reason}) where the specialized one must", case)
         if case.path == "original" and fast:
             self.found("dispatch", "the specialized kernel ran where the original must", case)
         if any(layout == "overlap" for _, layout in case.layouts):
@@ -210,8 +213,12 @@ class Session:
         config = launch.case.launch_config(self.contract)
         options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
         scalars = {name: as_constexpr(value) for name, value in launch.arguments.scalars.items()}
-        arguments = {**launch.tensors(), **scalars, **launch.arguments.constants, **options}
-        kernel[launch.arguments.grid](**arguments)
+        named = {**launch.tensors(), **scalars, **launch.arguments.constants}
+        if options.keys() & named.keys():
+            args, kwargs = call_of(self.contract.parameters, named, options)
+            kernel[launch.arguments.grid](*args, **kwargs)
+        else:
+            kernel[launch.arguments.grid](**named, **options)
         settle()
         self.record.launches += 1
 
@@ -225,7 +232,7 @@ class Session:
 
     def _launch_converted(self, case: Case, launch: Launch, *, counted: bool = True) -> bool | None:
         """Whether the specialized kernel ran, by the launcher's own count; None if the launch failed."""
-        before = self._fast_launches()
+        before, refused = self._fast_launches(), self._fallbacks()
         try:
             self._launch(self.loaded.bound, launch)
         except Exception as error:
@@ -234,6 +241,7 @@ class Session:
             self.found(_code(error), text, case)
             return None
         fast = self._fast_launches() > before
+        self.reasons = {code for code, count in self._fallbacks().items() if count > refused.get(code, 0)}
         if counted:
             self.record.specialized += fast
             self.record.original += not fast
@@ -282,6 +290,16 @@ class Session:
         import tlx
 
         return sum(stats.fast for stats in tlx.stats().values())
+
+    def _fallbacks(self) -> dict[str, int]:
+        """Launches of the original so far, by the launcher's reason."""
+        import tlx
+
+        total: dict[str, int] = {}
+        for stats in tlx.stats().values():
+            for code, count in stats.fallbacks.items():
+                total[code] = total.get(code, 0) + count
+        return total
 
     def found(self, code: str, text: str, case: Case) -> None:
         """Keeps a finding."""

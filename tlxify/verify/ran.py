@@ -22,8 +22,9 @@ from .requirements import missing_for_simulation
 
 #: Processes on the GPU at a time: one compiles while another launches.
 PROCESSES = 2
-#: Times that a config is taken up again behind a case on which the source ended the process.
-RESUMED = 2
+#: Times that a config is taken up again behind a case on which the source ended the process: one that reads through
+#: descriptors of its own fails on each operand that begins at an odd address.
+RESUMED = 5
 #: Seconds for the simulation of one launch that went wrong.
 EXPLAINED_SECONDS = 45.0
 #: Findings of one rung that are simulated: others of the same code have the same cause, as a rule.
@@ -84,6 +85,7 @@ def run_rung(
         # A fault in one launch leaves nothing to be said about the bits of the others.
         outcome.record.exact &= outcome.finished
     finished = tuple(config for config, outcome in zip(configs, done, strict=True) if outcome.finished)
+    findings += _unfinished(conversion, configs, done)
     ran = _judged(conversion, records, findings, finished, expected=cases is None)
     return replace(ran, evidence=(*ran.evidence, *extra))
 
@@ -172,6 +174,21 @@ def named(finding: Evidence, simulated: Outcome) -> Evidence:
         detail=f"{finding.detail}\nsimulated {what}:\n{cause.detail}",
         line=cause.line or finding.line,
     )
+
+
+def _unfinished(conversion: Conversion, configs: Sequence[int], done: Sequence[_Config]) -> list[Evidence]:
+    """Configs whose last cases were never launched because the source kept ending the process.
+
+    Not those on which it never did anything else: there is nothing that the conversion must do alike.
+    """
+    found = []
+    for config, outcome in zip(configs, done, strict=True):
+        if outcome.finished or outcome.findings or not outcome.record.compared:
+            continue
+        failures = outcome.record.source_failures
+        text = f"config {config}: the source ended {1 + RESUMED} processes, so its other cases were not launched"
+        found.append(Evidence(Rung.RAN, False, "unfinished", text, "\n".join(failures), conversion.file, 1))
+    return found
 
 
 def _judged(

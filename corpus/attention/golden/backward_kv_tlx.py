@@ -196,7 +196,7 @@ def specialize_dkdv_kernel(original):
             grid_rank=2,
             split="BLOCK_N",
             output=("BLOCK_N", "BLOCK_M"),
-            products=(("BLOCK_N", "BLOCK_M"), ("BLOCK_N", "D")),
+            products=(("BLOCK_N", "BLOCK_M"), ("BLOCK_N", "BLOCK_M"), ("BLOCK_N", "D"), ("BLOCK_N", "D")),
         ),
         fingerprint="2d5e38589b8ca079",
     )

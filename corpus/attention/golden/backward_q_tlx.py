@@ -181,7 +181,7 @@ def specialize_dq_kernel(original):
             grid_rank=2,
             split="BLOCK_M",
             output=("BLOCK_M", "BLOCK_N"),
-            products=(("BLOCK_M", "BLOCK_N"), ("BLOCK_M", "D")),
+            products=(("BLOCK_M", "BLOCK_N"), ("BLOCK_M", "BLOCK_N"), ("BLOCK_M", "D")),
         ),
         fingerprint="6e93b91c99de272f",
     )

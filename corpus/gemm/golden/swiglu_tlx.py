@@ -181,6 +181,12 @@ def specialize_swiglu_kernel(original):
         _swiglu_kernel_ws,
         guard=_swiglu_kernel_guard,
         boxes=_swiglu_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(
+            persistent=True,
+            grid_rank=2,
+            split="BLOCK_M",
+            output=("BLOCK_M", "BLOCK_N"),
+            products=(("BLOCK_M", "BLOCK_N"), ("BLOCK_M", "BLOCK_N")),
+        ),
         fingerprint="988035958f33aab5",
     )

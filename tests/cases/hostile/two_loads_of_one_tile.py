@@ -147,6 +147,12 @@ def specialize_hostile_kernel(original):
         _hostile_kernel_ws,
         guard=_hostile_kernel_guard,
         boxes=_hostile_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(
+            persistent=True,
+            grid_rank=2,
+            split="BLOCK_M",
+            output=("BLOCK_M", "BLOCK_N"),
+            products=(("BLOCK_M", "BLOCK_N"), ("BLOCK_M", "BLOCK_N")),
+        ),
         fingerprint="45d039b0921532d0",
     )

@@ -138,6 +138,12 @@ def specialize_kernel(original):
         _kernel_ws,
         guard=_kernel_guard,
         boxes=_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(
+            persistent=True,
+            grid_rank=2,
+            split="BLOCK_M",
+            output=("BLOCK_M", "BLOCK_N"),
+            products=(("BLOCK_M", "BLOCK_N"), ("BLOCK_M", "BLOCK_N")),
+        ),
         fingerprint="1d9789b6460e41d7",
     )

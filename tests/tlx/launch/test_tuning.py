@@ -42,9 +42,20 @@ def test_warps_of_the_source_become_consumer_groups(num_warps, rows, expected):
 
 def test_a_wide_wgmma_is_not_paired():
     # 256 columns take more registers than the 128 per thread that two CTAs on an SM would leave at launch.
-    found = plan(4, 2, BLOCK_N=256)
+    found = plan(4, 2, BLOCK_M=64, BLOCK_N=256)
     assert (found.consumers, found.consumer_warps, found.consumer_registers) == (1, 4, 232)
     assert (found.maxnreg, found.resident) == (None, 1)
+
+
+def test_what_one_group_s_registers_cannot_hold_is_shared_by_two():
+    # 128 rows of 256 columns are 256 accumulators in each of 128 threads; so are four results of 64 columns.
+    found = plan(4, 2, BLOCK_N=256)
+    assert (found.consumers, found.consumer_warps, found.consumer_registers) == (2, 4, 232)
+    four = launch.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), products=(("BLOCK_M", "BLOCK_N"),) * 4)
+    found = plan(4, 2, four, BLOCK_M=128, BLOCK_N=64, BLOCK_K=32)
+    assert (found.consumers, found.consumer_warps, found.consumer_registers) == (2, 4, 232)
+    found = plan(4, 2, four, BLOCK_M=64, BLOCK_N=64, BLOCK_K=32)
+    assert (found.consumers, found.consumer_warps, found.consumer_registers) == (1, 4, 216)
 
 
 def test_an_accumulator_that_goes_through_a_branch_gets_twice_its_registers():

@@ -6,12 +6,13 @@ Math functions of Triton want fp32 (`tl.exp` of 16 bits does not compile), and n
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ...contract import BYTE_DTYPES, TensorSpec
 from ...facts import Facts
 from ...model import Kernel
+from ...source import Span
 from .operands import pointer_of
 
 #: Functions of `tl` and `tl.math` that take fp32 and fp64 alone.
@@ -24,8 +25,9 @@ def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Ten
     for load in facts.loads:
         if load.target is not None and load.pointer is not None:
             pointers.setdefault(load.target, set()).add(load.pointer)
+    places = {load.span: load.pointer for load in facts.loads if load.pointer is not None}
     fed = {pointer_of(facts, side) for dot in facts.dots for side in (dot.a, dot.b)}
-    wide = {pointer for name in _passed_to_math(kernel) for pointer in pointers.get(name, ())} - fed
+    wide = set().union(*_Raw(kernel, places).passed_to_math()) - fed
     whole = {pointer for name in _filled_with_integers(kernel) for pointer in pointers.get(name, ())}
     groups = {spec.dtype_group for spec in specs if spec.name in whole}
     found = []
@@ -40,11 +42,48 @@ def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Ten
     return found
 
 
-def _passed_to_math(kernel: Kernel) -> Iterator[str]:
-    """Names that are an argument of such a function as they are."""
-    for node in ast.walk(kernel.node):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WIDE:
-            yield from (arg.id for arg in node.args if isinstance(arg, ast.Name))
+class _Raw:
+    """Which parameters' elements a value still has the type of: what was loaded, and sums and choices of such."""
+
+    def __init__(self, kernel: Kernel, places: Mapping[Span, str]) -> None:
+        self._kernel = kernel
+        self._places = places
+        self._bound: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(kernel.node):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self._bound.setdefault(name, []).append(value)
+
+    def passed_to_math(self) -> Iterator[frozenset[str]]:
+        """For every call of a function that wants fp32: the parameters whose elements it is given as they are."""
+        for node in ast.walk(self._kernel.node):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WIDE:
+                for arg in node.args:
+                    yield self.of(arg) or frozenset()
+
+    def of(self, value: ast.expr, within: frozenset[str] = frozenset()) -> frozenset[str] | None:
+        """The parameters; none for a value that takes on any type, None for one that has a type of its own."""
+        if (pointer := self._places.get(Span.of(value))) is not None:
+            return frozenset({pointer})
+        match value:
+            case ast.Constant(value=int() | float()):
+                return frozenset()
+            case ast.UnaryOp(operand=operand) | ast.Subscript(value=operand):
+                return self.of(operand, within)
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
+                return _joined(self.of(left, within), self.of(right, within))
+            case ast.Call(func=ast.Attribute(attr="where"), args=[_, chosen, other]):
+                return _joined(self.of(chosen, within), self.of(other, within))
+            case ast.Name(id=name) if name in self._bound and name not in within:
+                # In some arm or trip it is one of these: any that is loaded may be of 16 bits.
+                found = [self.of(one, within | {name}) for one in self._bound[name]]
+                return frozenset().union(*(one for one in found if one)) or None
+        return None
+
+
+def _joined(left: frozenset[str] | None, right: frozenset[str] | None) -> frozenset[str] | None:
+    """What both sides of a sum have the type of: a side with a type of its own may be the wider one."""
+    return None if left is None or right is None else left | right
 
 
 def _filled_with_integers(kernel: Kernel) -> Iterator[str]:

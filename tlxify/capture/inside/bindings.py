@@ -15,9 +15,10 @@ def watch_dispatch(original: Callable[..., Any], recorder: Recorder) -> Callable
     """For the launcher of converted kernels: (dispatcher, args, kwargs, grid). What it launches is not counted twice.
 
     It is written down before it starts, so that one which crashes the program is in the record; with a grid function,
-    when that is called.
+    when that is called. The launcher decides by a description that tells more launches apart than we do, addresses
+    among them: what was found for one is kept with its decision, and is all that the next launch asks for.
     """
-    hushed = recorder.hushed
+    hushed, tokens = recorder.hushed, recorder.tokens
 
     def launch(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Any:
         ident = get_ident()
@@ -25,28 +26,54 @@ def watch_dispatch(original: Callable[..., Any], recorder: Recorder) -> Callable
             return original(self, args, kwargs, grid)
         hushed.add(ident)
         try:
+            decision = self.decide(args, kwargs)
+            kind = type(grid)
             try:
-                seen = self._captured
-                slot = seen.threads[ident][seen.describe(args, kwargs, grid)]
+                slot = decision.noted[tokens[ident]][grid if kind is tuple else kind]
             except Exception:
-                seen = getattr(self, "_captured", None)
-                if seen is None or seen.generation != recorder.generation:
-                    function = self.stack.kernel
-                    seen = self._captured = Seen(recorder, None if function is None else recorder.meet(function))
-                if seen.kernel is not None:
-                    grid = _noting(recorder, seen, args, kwargs, grid)
-                return original(self, args, kwargs, grid)
+                slot = _met(recorder, self, ident, args, kwargs, grid)
+                if slot is None:
+                    return original(self, args, kwargs, _first(recorder, self, args, kwargs, grid))
+                if decision.device is not None and kind is not list:
+                    _keep(recorder, decision, ident, grid if kind is tuple else kind, slot)
             cell = slot.cell
             cell[0] = count = cell[0] + 1
             if count < slot.due:
-                return original(self, args, kwargs, grid)
+                return self.launch_decided(decision, args, kwargs, grid)
             cell[0] -= 1  # it is counted again, as whatever it is
-            noting = _noting(recorder, seen, args, kwargs, grid, again=True)
+            noting = _noting(recorder, self._captured, args, kwargs, grid, again=True)
             return _dispatched(recorder, slot, original, (self, args, kwargs, noting))
         finally:
             hushed.discard(ident)
 
     return launch
+
+
+def _met(
+    recorder: Recorder, dispatcher: Any, ident: int, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any
+) -> Slot | None:
+    """The slot of a launch that looks like one of before, under whatever decision."""
+    try:
+        seen = dispatcher._captured
+        slot: Slot = seen.threads[ident][seen.describe(args, kwargs, grid)]
+    except Exception:
+        return None
+    return slot
+
+
+def _keep(recorder: Recorder, decision: Any, ident: int, grid: Any, slot: Slot) -> None:
+    """Keeps the slot with a decision, for this thread of this process."""
+    token = recorder.tokens.setdefault(ident, object())
+    decision.noted = {**(decision.noted or {}), token: {**(decision.noted or {}).get(token, {}), grid: slot}}
+
+
+def _first(recorder: Recorder, dispatcher: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Any:
+    """The grid of a launch that is not known, which writes the launch down."""
+    seen = getattr(dispatcher, "_captured", None)
+    if seen is None or seen.generation != recorder.generation:
+        function = dispatcher.stack.kernel
+        seen = dispatcher._captured = Seen(recorder, None if function is None else recorder.meet(function))
+    return grid if seen.kernel is None else _noting(recorder, seen, args, kwargs, grid)
 
 
 def _dispatched(recorder: Recorder, slot: Slot, original: Callable[..., Any], call: tuple[Any, ...]) -> Any:

@@ -71,12 +71,15 @@ class Recorder:
         #: Counts the processes that this object has served: what was remembered in another is void.
         self.generation = 0
         self._tables: list[dict[int, dict[Any, Slot]]] = []
+        #: What stands for each thread of this process where slots are kept with something of others.
+        self.tokens: dict[int, object] = {}
         self._begin()
 
     def renew(self) -> None:
         """In a process that was forked: what the parent has seen is the parent's, its counters above all."""
         self.generation += 1
         self.hushed.clear()
+        self.tokens.clear()
         for table in self._tables:
             table.clear()
         self._tables.clear()

@@ -1,0 +1,181 @@
+"""Every converted kernel of the corpus against its source on a GPU, on a few launches each: speed per shape.
+
+    python benchmarks/corpus.py --json benchmarks/results/corpus-h200.json
+
+First everything is compiled, several kernels at a time (`--seconds` bounds this part); then one process times one
+launch after the other, source and conversion in turns, each with the config that is fastest for it. Nothing else may
+use the GPU meanwhile. The report is one of `tlxify bench`, so `--against` works on it; rows say besides what the policy
+`stable` may know of the launch ("facts"), which is what rows of `tlx/launch/choices.toml` are made of
+(`python benchmarks/choices.py`). Exit status 1 if a launch could not be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.kernels import Kernel, kernels
+from tlxify.bench.report import Report, Row
+from tlxify.bench.run import Measured, bench, warm
+from tlxify.bench.session import config_text
+from tlxify.bench.shapes import filling, named
+from tlxify.verify.cases import Case
+from tlxify.verify.child import Limits
+from tlxify.verify.compiled import dispatched
+from tlxify.verify.layouts import usual_layouts
+from tlxify.verify.loading import Loaded, load
+
+ROUNDS = 9
+#: A position among the element types that a contract lists.
+FP8 = 2
+#: Sizes that are launched instead of those that fill the chip by rule; what is not named is as there. "dtype" is a
+#: position among the element types.
+SHAPES: dict[str, tuple[dict[str, int], ...]] = {
+    "attention/alibi": ({"N": 4096}, {"N": 16384}),
+    "attention/backward_kv": ({"T": 2048}, {"T": 8192}),
+    "attention/backward_q": ({"N_CTX": 4096, "grid_1": 32}, {"N_CTX": 16384, "grid_1": 8}),
+    "attention/block_pointer_forward": ({"N_CTX": 4096, "grid_1": 32}, {"N_CTX": 16384, "grid_1": 8}),
+    "attention/causal": (
+        {"N_CTX": 4096, "HEAD_DIM": 64},
+        {"N_CTX": 4096, "HEAD_DIM": 128},
+        {"N_CTX": 16384, "HEAD_DIM": 128},
+    ),
+    "attention/decode": (
+        {"kv_len": 8192, "share": 1024, "grid_0": 32, "grid_1": 8},
+        {"kv_len": 32768, "share": 4096, "grid_0": 64, "grid_1": 8},
+    ),
+    "attention/forward": (
+        {"Q_LEN": 4096, "K_LEN": 4096, "HEADS": 16, "HEAD_DIM": 64},
+        {"Q_LEN": 4096, "K_LEN": 4096, "HEADS": 16, "HEAD_DIM": 128},
+        {"Q_LEN": 1024, "K_LEN": 16384, "HEADS": 16, "HEAD_DIM": 128},
+    ),
+    "attention/grouped_query": ({"q_len": 4096, "kv_len": 4096}, {"q_len": 1024, "kv_len": 16384}),
+    "attention/int8_scores": ({"Q_LEN": 4096, "K_LEN": 4096}, {"Q_LEN": 16384, "K_LEN": 16384}),
+    "attention/probabilities": ({"M": 4096, "N": 4096, "grid_1": 16}, {"M": 1024, "N": 16384, "grid_1": 16}),
+    "attention/softcap": ({"T": 4096, "heads": 32, "grid_1": 32}, {"T": 16384, "heads": 8, "grid_1": 8}),
+    "attention/window": ({"length": 8192, "window": 1024, "grid_1": 16}, {"length": 32768, "window": 4096}),
+    "fused/cross_entropy": (
+        {"tokens": 16384, "vocab": 32768, "hidden": 4096},
+        {"tokens": 32768, "vocab": 8192, "hidden": 2048},
+    ),
+    "fused/mlp": ({"M": 65536, "HIDDEN": 4096}, {"M": 131072, "HIDDEN": 1024}),
+    "fused/nearest": ({"points": 131072, "centroids": 4096}, {"points": 524288, "centroids": 1024}),
+    "gemm/heads": ({"length": 2048, "depth": 1024}, {"length": 4096, "depth": 128}),
+    "gemm/matmul": (
+        {"M": 4096, "N": 4096, "K": 4096},
+        {"M": 8192, "N": 8192, "K": 8192},
+        {"M": 8192, "N": 8192, "K": 512},
+        {"M": 65536, "N": 1024, "K": 1024},
+    ),
+    "gemm/split_k": ({"M": 512, "N": 512, "K": 16384}, {"M": 2048, "N": 2048, "K": 4096}),
+    # All 65,536 trips, dealt out to one program on each SM.
+    "gemm/stream_k": (
+        {"M": 4096, "N": 4096, "K": 4096, "programs": 132, "share": 497},
+        {"M": 2048, "N": 2048, "K": 16384, "programs": 132, "share": 497},
+    ),
+    "quantized/fp8_blocks": (
+        {"M": 4096, "N": 4096, "K": 7168, "dtype": FP8},
+        {"M": 4096, "N": 24576, "K": 1536, "dtype": FP8},
+        {"M": 4096, "N": 7168, "K": 16384, "dtype": FP8},
+    ),
+    "linear_attention/grouped_heads": ({"T": 4096, "D": 128}, {"T": 16384, "D": 128}),
+    "linear_attention/outputs": ({"T": 4096, "KD": 128, "VD": 128}, {"T": 16384, "KD": 256, "VD": 512}),
+    "linear_attention/retention": ({"T": 4096, "grid_1": 32}, {"T": 16384, "grid_1": 8}),
+    "linear_attention/states": (
+        {"T": 4096, "KD": 512, "VD": 512, "grid_2": 16},
+        {"T": 16384, "KD": 256, "VD": 256, "grid_2": 8},
+    ),
+}  # fmt: skip
+
+
+def cases_of(kernel: Kernel) -> tuple[Case, ...]:
+    """The launches of a kernel that are measured."""
+    contract = kernel.conversion.contract
+    found = []
+    for sizes in SHAPES.get(kernel.name, ()):
+        case = named(contract, {name: size for name, size in sizes.items() if name != "dtype"})
+        dtype = sizes.get("dtype", 0)
+        found.append(dataclasses.replace(case, dtype=dtype, layouts=usual_layouts(contract, dtype, padded=False)))
+    return tuple(found) or filling(contract)
+
+
+def facts_of(kernel: Kernel, loaded: Loaded, case: Case, config: str) -> dict[str, object] | None:
+    """What the policy may know of the launch under the config that was fastest; None where the original ran."""
+    contract = kernel.conversion.contract
+    for index in range(len(contract.configs)):
+        chosen = dataclasses.replace(case, config=index)
+        if config_text(chosen.launch_config(contract)) == config:
+            found = dispatched(loaded, chosen)
+            return dataclasses.asdict(found[0].facts) if found is not None and found[0].facts is not None else None
+    return None
+
+
+def lines_of(found: list[Kernel], measured: list[Measured], report: Report) -> list[dict]:
+    """The rows as JSON holds them, each under its kernel's name in the corpus, with the facts of its launch."""
+    lines = iter(report.data()["rows"])
+    told = []
+    for kernel, each in zip(found, measured, strict=True):
+        loaded = load(kernel.conversion)
+        for case in each.cases:
+            line = {**next(lines), "kernel": kernel.name}
+            config = line["configs"].get("converted", "")
+            told.append({**line, "facts": facts_of(kernel, loaded, case, config)})
+    return told
+
+
+def told(row: Row) -> str:
+    """A row in a line."""
+    if row.failure:
+        return f"{row.kernel:34}{row.launch[:60]:62}{row.failure}"
+    ratio = row.speedup["source"]
+    speed = f"{row.ms['source'].median:9.4f} ms{row.ms['converted'].median:9.4f} ms{ratio.median:7.3f}"
+    return f"{row.kernel:34}{row.launch[:60]:62}{speed}  {row.path} {row.reason}"
+
+
+def main() -> int:
+    """The command; returns its exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="attention/forward, …; all by default")
+    parser.add_argument("--json", type=Path, required=True, help="the report")
+    parser.add_argument("--seconds", type=float, default=200.0, help="for compiling; what is left compiles later")
+    parser.add_argument("--limit", type=float, default=270.0, help="seconds for timing")
+    parser.add_argument("--at-a-time", type=int, default=max(1, (os.cpu_count() or 2) * 3 // 4))
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    options = parser.parse_args()
+    begun = time.monotonic()
+    found = kernels(options.kernels)
+    measured = [Measured(kernel.conversion, kernel.facts, cases_of(kernel)) for kernel in found]
+
+    def compiling(each: Measured) -> None:
+        left = begun + options.seconds - time.monotonic()
+        if left > 5.0:
+            warm(each, Limits(left))
+
+    with ThreadPoolExecutor(options.at_a_time) as pool:
+        list(pool.map(compiling, measured))
+    print(f"compiled in {time.monotonic() - begun:.0f} s", flush=True)
+    report = bench(
+        measured,
+        tool="benchmarks/corpus.py",
+        rounds=options.rounds,
+        limits=Limits(options.limit),
+        together=True,
+        progress=lambda text: print(f"{time.monotonic() - begun:6.1f} {text}", flush=True),
+    )
+    lines = lines_of(found, measured, report)
+    options.json.write_text(json.dumps({**report.data(), "rows": lines}, indent=1) + "\n")
+    rows = [dataclasses.replace(row, kernel=line["kernel"]) for row, line in zip(report.rows, lines, strict=True)]
+    print(*map(told, rows), f"{time.monotonic() - begun:.0f} s", sep="\n")
+    return int(any(row.failure for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

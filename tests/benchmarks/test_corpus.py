@@ -1,0 +1,85 @@
+"""The launches that the corpus is timed on, and what is kept of a run that was cut short. No GPU."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks import corpus, ran
+from benchmarks.kernels import Kernel, kernels, names
+from tlxify.verdict import Evidence, Rung, Verdict
+
+
+@pytest.mark.triton
+@pytest.mark.parametrize("name", corpus.SHAPES)
+def test_named_launches_take_the_specialized_kernel(name):
+    from tlxify.verify.compiled import dispatched
+    from tlxify.verify.loading import load
+
+    for kernel in kernels([name]):
+        loaded = load(kernel.conversion)
+        for case in corpus.cases_of(kernel):
+            dispatch, _ = dispatched(loaded, case)
+            assert (dispatch.path, dispatch.code) == ("specialized", ""), case
+            config = corpus.config_text(case.launch_config(kernel.conversion.contract))
+            facts = corpus.facts_of(kernel, loaded, case, config)
+            assert facts is not None
+            assert facts["stage_bytes"] > 0
+
+
+def test_fp8_is_where_it_is_said_to_be():
+    (kernel,) = kernels(["quantized/fp8_blocks"])
+    assert any(spec.dtypes[corpus.FP8 : corpus.FP8 + 1] == ("fp8e4nv",) for spec in kernel.conversion.contract.tensors)
+
+
+def test_a_name_that_is_none_is_said():
+    assert "gemm/matmul" in names()
+    with pytest.raises(SystemExit, match="gemm/nothing"):
+        kernels(["gemm/nothing"])
+
+
+def kernel(name, text="x"):
+    return Kernel(name, SimpleNamespace(module_text=text, contract=()), None)
+
+
+def test_what_is_unknown_comes_first_and_what_ran_is_kept():
+    found = [kernel(name) for name in ("ran", "changed", "stopped", "new", "long")]
+    known = {
+        "ran": {"rung": "ran", "made": found[0].made},
+        "changed": {"rung": "ran", "made": "another"},
+        "stopped": {"rung": "compiled", "made": found[2].made},
+        "long": {"rung": "ran", "made": "another", "seconds": 100.0},
+    }
+    assert [each.name for each in ran.order(found, known, again=False)] == ["new", "stopped", "long", "changed"]
+    assert [each.name for each in ran.order(found, known, again=True)][-1] == "ran"
+
+
+@pytest.mark.torch
+def test_the_report_is_continued(tmp_path, monkeypatch):
+    path = tmp_path / "ran.json"
+    evidence = (
+        Evidence(Rung.RAN, True, "launches", "3 launches"),
+        Evidence(Rung.RAN, True, "numerics", "all alike"),
+        Evidence(Rung.RAN, False, "hang", "it hangs"),
+    )
+    verdicts = {"a": Verdict("a", Rung.COMPILED, evidence), "b": Verdict("b", Rung.RAN, evidence[:2])}
+
+    def verify(conversion, **options):
+        if conversion.module_text == "late":
+            run.deadline = 0.0
+        options["progress"]("step")
+        return verdicts[conversion.module_text]
+
+    monkeypatch.setattr(ran, "verify", verify)
+    run = ran.Run(path, float("inf"))
+    run.work(kernel("gemm/a", "a"))
+    run.work(kernel("gemm/b", "b"))
+    run.work(kernel("gemm/late", "late"))
+    assert run.left == ["gemm/late"]
+    first, second = json.loads(path.read_text())["kernels"]
+    assert (first["rung"], first["stopped"]) == ("compiled", ["hang: it hangs"])
+    assert (second["rung"], second["ran"]) == ("ran", "3 launches; all alike")
+    assert "stopped" not in second
+    assert set(ran.Run(path, 0.0).known) == {"gemm/a", "gemm/b"}
