@@ -60,6 +60,8 @@ class Fill:
     in_place: bool
     #: The statement is a branch whose arms load the tile: all of it is replaced.
     whole: bool = False
+    #: Lengths of the block in registers where it has axes of one element, which the slot has not; else empty.
+    shape: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
