@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.modules import from_text
 from tests.tlx.launch.fakes import BF16, FP16, DType, Memory
 from tlxify import convert
-from tlxify.outcome import KernelOutcome
+from tlxify.outcome import FileConversion, KernelOutcome
 from tlxify.source import SourceFile
 from tlxify.verify.cases import Case
 
@@ -24,10 +25,15 @@ INT8 = DType("int8", 1)
 
 
 @functools.cache
-def outcome(name: str) -> KernelOutcome:
-    """What becomes of the first kernel of an input, or of a file of the corpus."""
+def of_file(name: str) -> FileConversion:
+    """What becomes of an input, or of a file of the corpus."""
     path = CORPUS / name if "/" in name else INPUTS / f"{name}.py"
-    return convert(SourceFile(f"{path.stem}.py", path.read_text()), profitable=False).kernels[0]
+    return convert(SourceFile(f"{path.stem}.py", path.read_text()), profitable=False)
+
+
+def outcome(name: str) -> KernelOutcome:
+    """What becomes of its first kernel."""
+    return of_file(name).kernels[0]
 
 
 def converted(name: str) -> KernelOutcome:
@@ -43,14 +49,14 @@ def refused(name: str) -> str:
     kernel = outcome(name)
     assert kernel.conversion is None
     (diagnostic,) = kernel.diagnostics
-    assert diagnostic.span is not None
     return diagnostic.code
 
 
 def text_of(kernel: KernelOutcome) -> str:
-    """The converted kernel with its guard and launcher."""
+    """The converted kernel, without its guard and launcher."""
     text = kernel.conversion.module_text
-    return text[text.index(f"def {kernel.conversion.converted}(") :]
+    begin = text.index(f"def {kernel.conversion.converted}(")
+    return text[begin : text.index("_guard(", begin)]
 
 
 def launches(kernel: KernelOutcome, kinds: Iterable[str] = KINDS) -> list[Case]:
@@ -83,23 +89,30 @@ def sound(kernel: KernelOutcome, cases: Iterable[Case] | None = None, least: int
 def broken(kernel: KernelOutcome, old: str, new: str, cases: Iterable[Case] | None = None) -> set[str]:
     """Codes of what is found once every `old` of the converted kernel is replaced."""
     module = kernel.conversion.module_text
-    head, mark, tail = module.partition(f"def {kernel.conversion.converted}(")
-    assert old in tail, f"{old!r} does not stand in the conversion"
-    faulty = replace(kernel.conversion, module_text=head + mark + tail.replace(old, new))
+    text = text_of(kernel)
+    assert old in text, f"{old!r} does not stand in the conversion"
+    faulty = replace(kernel.conversion, module_text=module.replace(text, text.replace(old, new)))
     return {evidence.code for evidence in tried(replace(kernel, conversion=faulty), cases).findings.values()}
 
 
 @functools.cache
 def bound(name: str) -> Any:
-    """The name as a program sees it: the original with its conversion."""
-    kernel = converted(name)
-    module = from_text(f"fault_{re.sub(r'[^a-z0-9]', '_', name)}", kernel.conversion.module_text)
-    return getattr(module, kernel.conversion.kernel)
+    """The name as a program sees it: the original in its decorators, with its conversion."""
+    module = from_text(f"fault_{re.sub(r'[^a-z0-9]', '_', name)}", of_file(name).module_text)
+    return getattr(module, converted(name).conversion.kernel)
+
+
+class Stored(Memory):
+    """A tensor with the memory behind it: a gibibyte of its own."""
+
+    def untyped_storage(self) -> Any:
+        begin = self.address >> 30 << 30
+        return SimpleNamespace(data_ptr=lambda: begin, nbytes=lambda: 1 << 30)
 
 
 def tensor(number: int, dtype: DType = FP16, offset: int = 0) -> Memory:
-    """A tensor far from every other; `offset` in bytes from 16."""
-    return Memory((1 << 30) * (number + 1) + offset, dtype=dtype)
+    """A tensor in memory of its own; `offset` in bytes, from where that begins."""
+    return Stored((1 << 30) * (number + 1) + offset, dtype=dtype)
 
 
 def product(m: int, n: int, k: int, dtype: DType = FP16, out: DType = FP16, **changed: int) -> dict[str, Any]:
