@@ -24,6 +24,7 @@ class _Group:
     opaque: bool = False
     doubled: bool = False
     fixed: bool = False
+    boxed: bool = False
 
 
 class AxisTable:
@@ -60,12 +61,12 @@ class AxisTable:
         kept, dropped = self._groups[keep], self._groups.pop(drop)
         self._parent[drop] = keep
         kept.creators.update(dropped.creators)
-        for flag in ("contracted", "reduced", "opaque", "doubled", "fixed"):
+        for flag in ("contracted", "reduced", "opaque", "doubled", "fixed", "boxed"):
             setattr(kept, flag, getattr(kept, flag) or getattr(dropped, flag))
         return keep
 
     def mark(self, axis: AxisId | None, *flags: str) -> None:
-        """Sets flags ("contracted", "reduced", "opaque", "fixed") on an axis."""
+        """Sets flags ("contracted", "reduced", "opaque", "fixed", "boxed") on an axis."""
         if axis is not None:
             for flag in flags:
                 setattr(self._groups[self.find(axis)], flag, True)
@@ -98,6 +99,6 @@ class AxisTable:
     def freeze(self) -> tuple[Axis, ...]:
         """The facts about all axes."""
         return tuple(
-            Axis(number, g.length, tuple(g.creators), g.contracted, g.reduced, g.opaque, g.doubled, g.fixed)
+            Axis(number, g.length, tuple(g.creators), g.contracted, g.reduced, g.opaque, g.doubled, g.fixed, g.boxed)
             for number, g in sorted(self._groups.items())
         )

@@ -118,9 +118,9 @@ def _ladders(facts: Facts, extents: Extents) -> Iterator[tuple[str, str]]:
                 continue
             for other in access.dimensions:
                 ratio, rest = other.stride.divide(d.stride)
-                if rest == ZERO and (name := _name(ratio)) is not None and name not in counts[d.coordinate]:
-                    if name not in told:
-                        yield name, counts[d.coordinate]
+                name = _name(ratio) if rest == ZERO else None
+                if name is not None and name not in told and name not in counts[d.coordinate]:
+                    yield name, counts[d.coordinate]
 
 
 def _ratios(facts: Facts, given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
