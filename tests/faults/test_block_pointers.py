@@ -37,5 +37,5 @@ def test_fault_51_an_atomic_addition_through_a_descriptor():
     kernel = converted("descriptor_atomic")
     text = text_of(kernel)
     assert "tl.atomic_add(" in text
-    assert "c_desc" not in text
+    assert "c_desc." not in text
     sound(kernel)

@@ -46,7 +46,9 @@ def test_fault_32_padded_rows_of_511_elements_are_converted():
     assert found.path == "specialized", found.text
     kernel = converted("specialized_loop")
     base = next(case for case in edge_cases(kernel.contract) if case.name.startswith("ragged"))
-    odd = replace(base, values=tuple({**dict(base.values), "K": 61}.items()), layouts=(("a_ptr", "padded"), ("b_ptr", "padded")))
+    odd = replace(
+        base, values=tuple({**dict(base.values), "K": 61}.items()), layouts=(("a_ptr", "padded"), ("b_ptr", "padded"))
+    )
     sound(kernel, [odd], least=1)
 
 
@@ -56,7 +58,9 @@ def test_fault_33_no_store_of_ours_writes_past_the_end_of_a_row():
     assert "c_desc.store" not in text
     assert "async_descriptor_store" not in text
     base = next(case for case in edge_cases(kernel.contract) if case.name.startswith("4 trips"))
-    narrow = replace(base, values=tuple({**dict(base.values), "N": 18}.items()), layouts=(("c_ptr", "padded"),))
+    narrow = replace(
+        base, values=tuple({**dict(base.values), "N": 18}.items()), layouts=(("b_ptr", "padded"), ("c_ptr", "padded"))
+    )
     sound(kernel, [narrow], least=1)
     assert broken(kernel, "(stored_columns[None, :] < N)", "(stored_columns[None, :] < N + 4)", [narrow])
 
@@ -68,7 +72,9 @@ def test_fault_34_descriptors_are_made_once_by_the_launcher(stages):
     config = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4, "num_stages": stages}
     found = dispatched("descriptor_in_loop", product(512, 512, 256), config=config)
     assert found.plan.stages == max(2, stages)
-    cases = [case for case in edge_cases(kernel.contract) if case.config == stages - 1 and case.trips in (1, stages + 1)]
+    cases = [
+        case for case in edge_cases(kernel.contract) if case.config == stages - 1 and case.trips in (1, stages + 1)
+    ]
     sound(kernel, cases, least=1)
 
 
@@ -111,7 +117,9 @@ def test_fault_40_loads_of_attention_go_through_the_launcher_s_descriptors():
     assert text.count("tlx.async_descriptor_load(") >= 3
 
 
-@pytest.mark.parametrize("name", ["specialized_loop", "packed_depth", "block_pointers", "wrapped_rows", "descriptor_in_loop"])
+@pytest.mark.parametrize(
+    "name", ["specialized_loop", "packed_depth", "block_pointers", "wrapped_rows", "descriptor_in_loop"]
+)
 def test_fault_41_a_ragged_depth_adds_nothing(name):
     kernel = converted(name)
     ragged = [case for case in edge_cases(kernel.contract) if "agged" in case.name or case.name.startswith("sizes")]

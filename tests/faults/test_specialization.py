@@ -9,6 +9,7 @@ import pytest
 import triton
 
 from tests.faults.trying import (
+    INT8,
     INPUTS,
     bound,
     broken,
@@ -19,8 +20,10 @@ from tests.faults.trying import (
     product,
     refused,
     sound,
+    tensor,
     text_of,
 )
+from tests.tlx.launch.test_compiled import compiled
 from tlxify import convert
 from tlxify.source import SourceFile
 from tlxify.verify.inputs import edge_cases
@@ -242,12 +245,19 @@ def test_fault_28_hints_of_the_loop_go(form, hints):
 
 
 def test_fault_30_what_is_stored_for_a_dot_is_fenced():
-    kernel = converted("quantized/weight_only_int8.py")
-    text = text_of(kernel)
-    assert "tlx.fence_async_shared()" in text or "tlx.fence" in text
-    sound(kernel)
-    fence = next(line.strip() for line in text.splitlines() if line.strip().startswith("tlx.fence"))
-    assert broken(kernel, fence, "pass") & {"race", "missing-fence", "proxy-fence"}
+    sound(converted("weights_in_bytes"))
+    given = {**product(512, 512, 256), "b_ptr": tensor(1, INT8), "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64}
+    found = dispatched("weights_in_bytes", given)
+    assert found.path == "specialized", found.text
+    code = compiled(found).asm["ptx"]
+    stored = code.index("st.shared", code.index("mbarrier"))
+    assert stored < code.index("fence.proxy.async", stored) < code.index("wgmma.mma_async", stored)
+
+
+@pytest.mark.parametrize("name", ["weights_in_bytes", "descriptor_store", "specialized_attention"])
+def test_fault_30_no_conversion_stores_what_would_need_a_fence_of_ours(name):
+    text = text_of(converted(name))
+    assert not any(word in text for word in ("local_store", "async_descriptor_store", "_desc.store"))
 
 
 def test_inputs_of_this_section_are_all_used():

@@ -73,7 +73,7 @@ def tried(kernel: KernelOutcome, cases: Iterable[Case] | None = None) -> Any:
     from tlxify.verify.simulate import simulate
 
     tally = simulate(kernel.conversion, cases=launches(kernel) if cases is None else list(cases))
-    assert not tally.source_fails
+    assert not tally.source_fails, tally.source_fails
     return tally
 
 

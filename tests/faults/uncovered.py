@@ -2,9 +2,9 @@
 
     python tests/faults/uncovered.py [--note KNOWN_FAULTS.md]
 
-A test covers the rows whose numbers stand in its name: `test_fault_14_…`, `test_fault_4_5_…`. With `--note`, the numbers
-in `rows.toml` are compared with those of the note's tables that ask to CONVERT, GUARD or REFUSE. Exit status 1 if
-anything is left over.
+A test covers the rows whose numbers stand in its name: `test_fault_14_…`, `test_fault_4_5_…`. With `--note`, the
+numbers in `rows.toml` are compared with those of the note's tables that ask to CONVERT, GUARD or REFUSE. Exit status 1
+if anything is left over.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def rows(file: Path = HERE / "rows.toml") -> dict[int, list[str]]:
     return {row["number"]: row["asks"] for row in tomllib.loads(file.read_text())["row"]}
 
 
-def tested(folder: Path = HERE) -> set[int]:
+def covered(folder: Path = HERE) -> set[int]:
     """The numbers in the names of the tests."""
     found: set[int] = set()
     for file in folder.glob("test_*.py"):
@@ -65,7 +65,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--note", type=Path, help="the list of known faults")
     options = parser.parse_args()
-    left = [f"row {number} has no test" for number in sorted(rows().keys() - tested())]
+    left = [f"row {number} has no test" for number in sorted(rows().keys() - covered())]
     if options.note:
         left += differences(options.note.read_text())
     print("\n".join(left) or f"{len(rows())} rows, each with a test")

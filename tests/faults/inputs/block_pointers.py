@@ -26,6 +26,4 @@ def advancing_kernel(
 def advancing(a, b, c):
     (m, k), n = a.shape, b.shape[1]
     grid = (triton.cdiv(m, 64), triton.cdiv(n, 64))
-    advancing_kernel[grid](
-        a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(), BLOCK_M=64, BLOCK_N=64, BLOCK_K=32
-    )
+    advancing_kernel[grid](a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(), BLOCK_M=64, BLOCK_N=64, BLOCK_K=32)

@@ -15,8 +15,12 @@ def adding_kernel(
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for k in range(tl.program_id(2) * BLOCK_K, K, BLOCK_K * PARTS):
         depth = k + tl.arange(0, BLOCK_K)
-        a = tl.load(a_ptr + rows[:, None] * lda + depth[None, :], mask=(rows[:, None] < M) & (depth[None, :] < K), other=0.0)
-        b = tl.load(b_ptr + depth[:, None] * ldb + cols[None, :], mask=(depth[:, None] < K) & (cols[None, :] < N), other=0.0)
+        a = tl.load(
+            a_ptr + rows[:, None] * lda + depth[None, :], mask=(rows[:, None] < M) & (depth[None, :] < K), other=0.0
+        )
+        b = tl.load(
+            b_ptr + depth[:, None] * ldb + cols[None, :], mask=(depth[:, None] < K) & (cols[None, :] < N), other=0.0
+        )
         acc = tl.dot(a, b, acc)
     c_desc.atomic_add([row, col], acc)
 

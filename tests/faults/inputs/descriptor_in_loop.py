@@ -28,5 +28,5 @@ def anew_kernel(
 
 def anew(a, b, c):
     (m, k), n = a.shape, b.shape[1]
-    grid = lambda meta: (triton.cdiv(m, meta["BLOCK_M"]), triton.cdiv(n, meta["BLOCK_N"]))
+    grid = lambda meta: (triton.cdiv(m, meta["BLOCK_M"]), triton.cdiv(n, meta["BLOCK_N"]))  # noqa: E731
     anew_kernel[grid](a, b, c, m, n, k, a.stride(0), b.stride(0), c.stride(0))

@@ -22,6 +22,4 @@ def narrow_kernel(
 def narrow(a, b, c):
     (m, k), n = a.shape, b.shape[1]
     grid = (triton.cdiv(m, 64), triton.cdiv(n, 64))
-    narrow_kernel[grid](
-        a, b, c, m, n, k, a.stride(0), b.stride(0), c.stride(0), BLOCK_M=64, BLOCK_N=64, BLOCK_K=32
-    )
+    narrow_kernel[grid](a, b, c, m, n, k, a.stride(0), b.stride(0), c.stride(0), BLOCK_M=64, BLOCK_N=64, BLOCK_K=32)

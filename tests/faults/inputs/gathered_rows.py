@@ -16,7 +16,9 @@ def gathered_kernel(
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for k in range(0, K, BLOCK_K):
         depth = k + tl.arange(0, BLOCK_K)
-        x = tl.load(x_ptr + rows[:, None] * ldx + depth[None, :], mask=(slots[:, None] < T) & (depth[None, :] < K), other=0.0)
+        x = tl.load(
+            x_ptr + rows[:, None] * ldx + depth[None, :], mask=(slots[:, None] < T) & (depth[None, :] < K), other=0.0
+        )
         acc = tl.dot(x, w_desc.load([col, k]).T, acc)
     cols = col + tl.arange(0, BLOCK_N)
     out = y_ptr + slots[:, None] * ldy + cols[None, :]

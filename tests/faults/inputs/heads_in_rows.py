@@ -30,5 +30,5 @@ def chunk_kernel(
 
 def chunks(q, k, o):
     batch, length, heads, width = q.shape
-    grid = lambda meta: (triton.cdiv(length, meta["BT"]), batch * heads)
+    grid = lambda meta: (triton.cdiv(length, meta["BT"]), batch * heads)  # noqa: E731
     chunk_kernel[grid](q, k, o, length, H=heads, K=width)

@@ -15,7 +15,7 @@ def leaking_kernel(
     a_ptrs = a_ptr + rows_a[:, None] * stride_am + depth[None, :] * stride_ak
     b_ptrs = b_ptr + depth[:, None] * stride_bk + cols_b[None, :] * stride_bn
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    for k in range(0, tl.cdiv(K, BLOCK_K)):
+    for k in range(tl.cdiv(K, BLOCK_K)):
         a = tl.load(a_ptrs, mask=depth[None, :] < K - k * BLOCK_K, other=0.0)
         b = tl.load(b_ptrs, mask=depth[:, None] < K - k * BLOCK_K, other=0.0)
         acc = tl.dot(a, b, acc)
@@ -29,6 +29,4 @@ def leaking_kernel(
 def leaking(a, b, c):
     (m, k), n = a.shape, b.shape[1]
     grid = (triton.cdiv(m, 64), triton.cdiv(n, 64))
-    leaking_kernel[grid](
-        a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(), BLOCK_M=64, BLOCK_N=64, BLOCK_K=32
-    )
+    leaking_kernel[grid](a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(), BLOCK_M=64, BLOCK_N=64, BLOCK_K=32)

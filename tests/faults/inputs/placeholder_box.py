@@ -16,7 +16,9 @@ def placeholder_kernel(
     for k in range(0, K, BLOCK_K):
         depth = k + tl.arange(0, BLOCK_K)
         a = a_desc.load([tl.program_id(0) * BLOCK_M, k])
-        b = tl.load(b_ptr + depth[:, None] * ldb + cols[None, :], mask=(depth[:, None] < K) & (cols[None, :] < N), other=0.0)
+        b = tl.load(
+            b_ptr + depth[:, None] * ldb + cols[None, :], mask=(depth[:, None] < K) & (cols[None, :] < N), other=0.0
+        )
         acc = tl.dot(a, b, acc)
     out = c_ptr + rows[:, None] * ldc + cols[None, :]
     tl.store(out, acc.to(c_ptr.dtype.element_ty), mask=(rows[:, None] < M) & (cols[None, :] < N))
@@ -26,6 +28,4 @@ def placeholder(a, b, c):
     (m, k), n = a.shape, b.shape[1]
     a_desc = TensorDescriptor(a, [m, k], [k, 1], [1, 1])
     grid = (triton.cdiv(m, 64), triton.cdiv(n, 64))
-    placeholder_kernel[grid](
-        a_desc, b, c, m, n, k, b.stride(0), c.stride(0), BLOCK_M=64, BLOCK_N=64, BLOCK_K=32
-    )
+    placeholder_kernel[grid](a_desc, b, c, m, n, k, b.stride(0), c.stride(0), BLOCK_M=64, BLOCK_N=64, BLOCK_K=32)

@@ -34,5 +34,5 @@ def product_kernel(
 
 def product(a, b, c):
     (m, k), n = a.shape, b.shape[1]
-    grid = lambda meta: (triton.cdiv(m, meta["BLOCK_M"]), triton.cdiv(n, meta["BLOCK_N"]))
+    grid = lambda meta: (triton.cdiv(m, meta["BLOCK_M"]), triton.cdiv(n, meta["BLOCK_N"]))  # noqa: E731
     product_kernel[grid](a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride())

@@ -15,8 +15,12 @@ def growing_kernel(
     k = 0
     while tl.max(tl.max(acc, 1), 0) < limit:
         depth = k + tl.arange(0, BLOCK_K)
-        a = tl.load(a_ptr + rows[:, None] * sa + depth[None, :], mask=(rows[:, None] < M) & (depth[None, :] < K), other=0.0)
-        b = tl.load(b_ptr + depth[:, None] * sb + cols[None, :], mask=(depth[:, None] < K) & (cols[None, :] < N), other=0.0)
+        a = tl.load(
+            a_ptr + rows[:, None] * sa + depth[None, :], mask=(rows[:, None] < M) & (depth[None, :] < K), other=0.0
+        )
+        b = tl.load(
+            b_ptr + depth[:, None] * sb + cols[None, :], mask=(depth[:, None] < K) & (cols[None, :] < N), other=0.0
+        )
         acc = tl.dot(a, b, acc)
         k += BLOCK_K
     tl.store(c_ptr + rows[:, None] * sc + cols[None, :], acc, mask=(rows[:, None] < M) & (cols[None, :] < N))

@@ -18,8 +18,12 @@ def walking_kernel(
         acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
         for k in tl.range(0, K, BLOCK_K, num_stages=3):
             depth = k + tl.arange(0, BLOCK_K)
-            a = tl.load(a_ptr + rows[:, None] * sa + depth[None, :], mask=(rows[:, None] < M) & (depth[None, :] < K), other=0.0)
-            b = tl.load(b_ptr + depth[:, None] * sb + cols[None, :], mask=(depth[:, None] < K) & (cols[None, :] < N), other=0.0)
+            a = tl.load(
+                a_ptr + rows[:, None] * sa + depth[None, :], mask=(rows[:, None] < M) & (depth[None, :] < K), other=0.0
+            )
+            b = tl.load(
+                b_ptr + depth[:, None] * sb + cols[None, :], mask=(depth[:, None] < K) & (cols[None, :] < N), other=0.0
+            )
             acc = tl.dot(a, b, acc)
         tl.store(c_ptr + rows[:, None] * sc + cols[None, :], acc, mask=(rows[:, None] < M) & (cols[None, :] < N))
         tile += tl.num_programs(0)
@@ -27,6 +31,4 @@ def walking_kernel(
 
 def walk(a, b, c):
     (m, k), n = a.shape, b.shape[1]
-    walking_kernel[(132,)](
-        a, b, c, m, n, k, a.stride(0), b.stride(0), c.stride(0), BLOCK_M=64, BLOCK_N=64, BLOCK_K=32
-    )
+    walking_kernel[(132,)](a, b, c, m, n, k, a.stride(0), b.stride(0), c.stride(0), BLOCK_M=64, BLOCK_N=64, BLOCK_K=32)
