@@ -38,7 +38,7 @@ help:
 	@echo "mutate      break every TLX kernel in every small way; each break must be found (FBTRITON=DIR: the tutorials too)"
 	@echo "compat      the tests, and all conversions of the corpus compiled, under each supported Triton: $(TRITONS)"
 	@echo "witnesses   compile our TLX with Meta's compilers: fbtriton $(FBTRITON_VERSION), triton-utlx $(UTLX)"
-	@echo "tutorials   Meta's Hopper tutorials by each compiler: machine code and compile times, and the bundle to time"
+	@echo "tutorials   Meta's tutorials by each compiler: machine code, spills, compile times, and the bundle to time"
 	@echo "bench       time conversions against their sources (needs a Hopper GPU and torch)"
 	@echo "docs        regenerate the pages under docs/"
 	@echo "dist        build the sdist and the wheel"
@@ -130,11 +130,15 @@ witnesses: $(READY) .venv-fork/.ready .venv-utlx/.ready
 
 # What is made here is all that a machine with a GPU needs: python -m benchmarks.tutorials.run --bundle .tutorials
 BUNDLE := .tutorials
+# The newest Triton has what clusters and launch control need; those launches are compiled only.
+NEWEST := .venv-triton-3.9.0/bin/python
 LAUNCHES := --tutorials $(BUNDLE)/sources --launches $(BUNDLE)/launches.json
+BLACKWELL := --tutorials $(BUNDLE)/sources --launches $(BUNDLE)/blackwell.json
 
-tutorials: .venv-torch/.ready .venv-fork/.ready .venv-utlx/.ready
+tutorials: .venv-torch/.ready .venv-fork/.ready .venv-utlx/.ready .venv-triton-3.9.0/.ready
 	mkdir -p $(BUNDLE)/sources
 	cp .venv-fork/lib/python3*/site-packages/triton/language/extra/tlx/tutorials/hopper*.py $(BUNDLE)/sources
+	cp .venv-fork/lib/python3*/site-packages/triton/language/extra/tlx/tutorials/blackwell*.py $(BUNDLE)/sources
 	$(TORCH_BIN)/python -m benchmarks.tutorials.record --tutorials $(BUNDLE)/sources --out $(BUNDLE)/launches.json
 	$(TORCH_BIN)/python -m benchmarks.tutorials.build --ours $(LAUNCHES) --out $(BUNDLE)/ours
 	.venv-fork/bin/python benchmarks/tutorials/build.py $(LAUNCHES) --out $(BUNDLE)/fork
@@ -143,6 +147,13 @@ tutorials: .venv-torch/.ready .venv-fork/.ready .venv-utlx/.ready
 		ours=$(BUNDLE)/ours fork=$(BUNDLE)/fork utlx=$(BUNDLE)/utlx
 	$(TORCH_BIN)/python -m benchmarks.tutorials.compile_time --bundle $(BUNDLE) \
 		--out benchmarks/results/tutorials-compile.json ours=$(TORCH_BIN)/python fork=.venv-fork/bin/python
+	$(NEWEST) -m benchmarks.tutorials.blackwell --out $(BUNDLE)/blackwell.json
+	$(NEWEST) -m benchmarks.tutorials.build --ours $(LAUNCHES) --out $(BUNDLE)/newest
+	$(NEWEST) -m benchmarks.tutorials.build --ours $(BLACKWELL) --out $(BUNDLE)/newest
+	.venv-fork/bin/python benchmarks/tutorials/build.py $(BLACKWELL) --out $(BUNDLE)/fork-newest
+	cp $(BUNDLE)/fork/*.cubin $(BUNDLE)/fork/*.ptx $(BUNDLE)/fork-newest
+	$(NEWEST) -m benchmarks.tutorials.spills --launches $(BUNDLE)/launches.json --launches $(BUNDLE)/blackwell.json \
+		--out benchmarks/results/tutorials-39.json ours=$(BUNDLE)/newest fork=$(BUNDLE)/fork-newest
 
 bench: .venv-torch/.ready
 	$(TORCH_BIN)/python benchmarks/gemm.py

@@ -25,6 +25,9 @@ sys.path.insert(0, str(ROOT))
 import tlx  # noqa: E402
 from benchmarks.modules import from_text  # noqa: E402
 from tlxify import convert  # noqa: E402
+from tlxify.bench.clock import interleave  # noqa: E402
+from tlxify.bench.cuda import CudaClock  # noqa: E402
+from tlxify.bench.figures import ratios  # noqa: E402
 from tlxify.source import SourceFile  # noqa: E402
 
 SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (8192, 8192, 512), (65536, 1024, 1024))
@@ -56,34 +59,11 @@ def relative_error(out, a, b):
     return ((out[rows].double() - reference).norm() / reference.norm()).item()
 
 
-def time_call(call, sets, launches):
-    """Milliseconds per launch."""
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    for i in range(launches):
-        call(*sets[i % len(sets)])
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / launches
-
-
-def interval(values, seed=0):
-    """90 % bootstrap interval of the median."""
-    generator = torch.Generator().manual_seed(seed)
-    data = torch.tensor(values, dtype=torch.float64)
-    draws = torch.randint(len(values), (2000, len(values)), generator=generator)
-    medians = data[draws].median(dim=1).values.sort().values
-    return [round(medians[100].item(), 4), round(medians[1899].item(), 4)]
-
-
 def interleaved(contenders, sets, flops):
     """Milliseconds per launch of each contender, one entry per round."""
     launches = max(3, int(20e-3 / (flops / 600e12)))
-    times = {name: [] for name in contenders}
-    for _ in range(ROUNDS):
-        for name, call in contenders.items():
-            times[name].append(time_call(call, sets, launches))
-    return times
+    calls = {name: lambda number, call=call: call(*sets[number]) for name, call in contenders.items()}
+    return interleave(calls, CudaClock(torch), rounds=ROUNDS, launches=launches, inputs=len(sets))
 
 
 def summary(times, flops):
@@ -94,11 +74,9 @@ def summary(times, flops):
     }
     for other in times:
         if other != "converted":
-            ratios = [a / b for a, b in zip(times[other], times["converted"], strict=True)]
-            row[f"speedup over {other}"] = {
-                "median": round(statistics.median(ratios), 4),
-                "interval90": interval(ratios),
-            }
+            found = ratios(times[other], times["converted"])
+            interval = [round(found.low, 4), round(found.high, 4)]
+            row[f"speedup over {other}"] = {"median": round(found.median, 4), "interval90": interval}
     return row
 
 

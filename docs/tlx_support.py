@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import groupby
 from pathlib import Path
 
-from tlx.surface import Entry, entries
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 
-PAGE = Path(__file__).parent / "tlx-support.md"
+from tests.tlx.rules import Rule, rules  # noqa: E402
+from tlx.surface import Entry, entries, uncovered  # noqa: E402
+
+PAGE = ROOT / "docs" / "tlx-support.md"
 
 HEAD = """\
 # What of TLX there is
@@ -30,6 +35,40 @@ to a repeated launch (`tlx/launch/express.py`) is taken under 3.6 alone as well,
 """
 
 
+RULES = """
+## What its tests hold
+
+Each line is a promise of TLX with the tests that hold it (`tests/tlx/rules.toml`; `tests/tlx/test_rules.py` checks that
+the tests are there and use the names of their rules). **Run** marks those that a kernel of `tests/tlx/behaviour` holds,
+whose answer depends on the rule: it is simulated under six schedules, compiled under each Triton, and run on a Hopper
+GPU. The others are held by what the compiler says or writes, or by the simulator alone; `sim/bugs` are kernels with one
+seeded bug each, which the simulator has to find.
+
+"""
+
+
+def _rule(rule: Rule) -> str:
+    names = ", ".join(f"`{name}`" for name in rule.names)
+    tests = ", ".join(f"`{test}`" for test in rule.tests)
+    says = f"**Run.** {rule.says}" if rule.runs else rule.says
+    return f"| {says.replace('|', chr(92) + '|')} | {names} | {tests} |"
+
+
+def _rules() -> str:
+    listed = rules()
+    parts = [RULES]
+    missing = uncovered(name for rule in listed for name in rule.names)
+    held = "none" if not missing else ", ".join(f"`{name}`" for name in missing)
+    parts.append(
+        f"{len(listed)} rules, {sum(rule.runs for rule in listed)} of them run. "
+        f"Names of tiers 1 and 2 without a rule: {held}.\n"
+    )
+    for family, members in groupby(listed, key=lambda rule: rule.family):
+        parts.append(f"\n### {family}\n\n| rule | names | tests |\n| --- | --- | --- |\n")
+        parts += [_rule(rule) + "\n" for rule in members]
+    return "".join(parts)
+
+
 def _row(entry: Entry) -> str:
     signature = entry.signature.replace("|", "\\|")
     spelled = f"`{entry.name}({signature})`" if signature or callable(entry.value) else f"`{entry.name}`"
@@ -48,7 +87,7 @@ def page() -> str:
             f"\n## {family}\n\n| name | tier | GPUs | Triton | what it does |\n| --- | --- | --- | --- | --- |\n"
         )
         parts += [_row(entry) + "\n" for entry in members]
-    return "".join(parts)
+    return "".join([*parts, _rules()])
 
 
 if __name__ == "__main__":

@@ -89,6 +89,7 @@ from .descriptors import (
 from .dots import async_dot, async_dot_scaled, async_dot_wait, tcgen05_commit
 from .install import InstallError, install, uninstall
 from .launch import (
+    TO_END,
     Box,
     Dispatch,
     Fallback,
@@ -103,6 +104,7 @@ from .launch import (
     policy,
     require,
     require_along_depth,
+    require_block,
     require_disjoint,
     require_dtypes,
     specialized,
@@ -140,6 +142,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
 }
 
 __all__ = [
+    "TO_END",
     "Box",
     "CLCPipelineContext",
     "Dispatch",
@@ -231,6 +234,7 @@ __all__ = [
     "remote_view",
     "require",
     "require_along_depth",
+    "require_block",
     "require_disjoint",
     "require_dtypes",
     "reuse_group",

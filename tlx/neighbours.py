@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import sys
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
@@ -21,6 +23,8 @@ OURS = "tlxify"
 FORK = "fbtriton"
 #: Meta's plugin, which registers its own TLX under the fork's name
 PLUGIN = "triton-utlx"
+#: the module by which it loads itself when Python starts
+PLUGIN_HOOK = "_utlx_autoregister"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,26 @@ class Intrusion:
             f"{self.other} has overwritten {len(self.files)} file(s) of tlxify ({some}): both install a package called "
             f"tlx and cannot share an environment. Remove it and put ours back: pip uninstall {self.other.split()[0]}, "
             "then pip install --force-reinstall --no-deps tlxify"
+        )
+
+
+def warn_of_a_plugin_for_another_triton() -> None:
+    """Says that Meta's plugin is here beside a Triton that it was not built for. Triton need not be imported yet.
+
+    The plugin hooks itself into every Python that starts, so looking for its hook costs nothing where it is not.
+    """
+    if PLUGIN_HOOK not in sys.modules:
+        return
+    try:
+        plugin, installed = metadata.version(PLUGIN), metadata.version("triton")
+    except metadata.PackageNotFoundError:
+        return
+    built_for, there = plugin.split(".")[:2], installed.split(".")[:2]
+    if built_for != there:
+        warnings.warn(
+            f"{PLUGIN} {plugin} is built for Triton {'.'.join(built_for)} and loads itself into every Triton; this is "
+            f"{installed}, which may end right here. Remove it: pip uninstall {PLUGIN}",
+            stacklevel=2,
         )
 
 

@@ -7,7 +7,7 @@ tutorials that need a name: 1 Hopper, 2 Blackwell, 3 AMD, 4 none.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,9 +157,9 @@ _FAMILIES: dict[str, tuple[tuple[int, str, str, str], ...]] = {
             4,
             "",
             "",
-            "layout_encoding shared_layout_encoding swizzled_shared_layout_encoding tensor_memory_layout_encoding "
-            "DummyRegisterLayoutEncoding dump_layout",
+            "layout_encoding shared_layout_encoding swizzled_shared_layout_encoding dump_layout",
         ),
+        (2, "", "", "tensor_memory_layout_encoding DummyRegisterLayoutEncoding"),
         (1, "", "", "nv_mma_shared_layout_encoding"),
         (
             3,
@@ -192,3 +192,8 @@ def entries() -> Iterator[Entry]:
         for tier, targets, triton, names in groups:
             for name in names.split():
                 yield Entry(name, family, tier, targets, triton)
+
+
+def uncovered(names: Iterable[str]) -> list[str]:
+    """Names that tutorials for Hopper or Blackwell need and that are not among ``names``, sorted."""
+    return sorted({entry.name for entry in entries() if entry.tier <= 2} - set(names))

@@ -20,14 +20,18 @@ BYTE_DTYPES = ("fp8e4nv", "fp8e5", "i8")
 ELEMENT_TYPES = (*FLOAT16_DTYPES, "fp32", "fp64", "fp8e4nv", "fp8e5", "i8", "i16", "i32", "i64", "u8")
 
 
+#: A stride that no parameter holds: what a layout makes of it.
+ANY_STRIDE = "any"
+
+
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """A pointer parameter, seen as a tensor."""
+    """A pointer parameter, seen as a tensor, or a parameter that is a descriptor of one."""
 
     name: str
     #: Extent of each axis, outermost first, as an expression; a free size where no parameter holds the extent.
     shape: tuple[str, ...]
-    #: Stride of each axis in elements, as an expression ("stride_am", "K", "1").
+    #: Stride of each axis in elements, as an expression ("stride_am", "K", "1", `ANY_STRIDE`).
     strides: tuple[str, ...]
     reads: bool
     writes: bool
@@ -42,6 +46,8 @@ class TensorSpec:
     deep: int | None = None
     #: How it may lie in memory, by the names of `verify.cases.Layout`. Empty: in every way.
     layouts: tuple[str, ...] = ()
+    #: The lengths of the blocks of the descriptor that is passed for it, as expressions. Empty: the tensor is passed.
+    block: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,8 @@ class Contract:
     free_sizes: tuple[str, ...] = ()
     #: The size that counts trips of the dot loop, with the tile that divides it: trips = cdiv(size, tile).
     contracted: tuple[str, str] | None = None
+    #: Whether no dot loop makes a trip where that size is 0.
+    empties: bool = True
     #: Sizes of the rows and columns of the result, and others that do not count trips, each with the tile that covers
     #: it, rows first.
     tiled: tuple[tuple[str, str], ...] = ()

@@ -329,6 +329,17 @@ def every(statements: Iterable[StatementFact]) -> Iterator[StatementFact]:
 
 
 @dataclass(frozen=True, slots=True)
+class HostDescriptor:
+    """A parameter that is a tensor descriptor, made by the caller."""
+
+    name: str
+    #: The axes of its blocks, from the first; None: of length one.
+    axes: tuple[AxisId | None, ...]
+    #: Nothing but loads and its element type are asked of it.
+    read: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Everything the analyses found out about one kernel."""
 
@@ -363,8 +374,12 @@ class Facts:
     blocks: tuple[BlockAccess, ...] = ()
     #: Parameters that were taken to have these values: everything here holds for such launches alone.
     assumed: tuple[tuple[str, object], ...] = ()
+    #: Branches that these values settle, and whether the first arm is taken: `statements` holds what is in that arm.
+    settled: tuple[tuple[Span, bool], ...] = ()
     #: Strides by which a tile moves along an axis that lies at stride 1: more is known of launches where they are 1.
     units: tuple[str, ...] = ()
+    #: Parameters that are descriptors.
+    hosted: tuple[HostDescriptor, ...] = ()
     #: Constexpr parameters that choose between values without a common form: more may be known once they are assumed.
     undecided: tuple[str, ...] = ()
 

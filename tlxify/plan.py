@@ -277,6 +277,8 @@ class LaunchGuard:
     scalars: tuple[str, ...] = ()
     #: Conditions over parameters, as plain Python, that the conversion relies on.
     claims: tuple[str, ...] = ()
+    #: Parameters that are descriptors, with the lengths that their blocks must have.
+    blocks: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +336,8 @@ class Plan:
     crowded: bool = False
     #: Loops whose counter has another name here.
     counters: tuple[tuple[Span, str], ...] = ()
+    #: Branches of which one arm is all there is, in the launches that the guard lets through: whether it is the first.
+    settled: tuple[tuple[Span, bool], ...] = ()
     #: Proofs and notes worth a comment in the output: (statement, text).
     notes: tuple[tuple[Span, str], ...] = ()
 

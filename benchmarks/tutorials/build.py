@@ -42,10 +42,13 @@ METADATA = (
 class NoGpu:
     """As much of a driver as the tutorials and the code generator ask for."""
 
+    def __init__(self, arch: int = 90) -> None:
+        self.arch = arch
+
     def get_current_target(self) -> Any:
         from triton.backends.compiler import GPUTarget
 
-        return GPUTarget("cuda", 90, 32)
+        return GPUTarget("cuda", self.arch, 32)
 
     def get_current_device(self) -> int:
         return 0
@@ -54,7 +57,7 @@ class NoGpu:
         return "cuda"
 
 
-def load(path: Path) -> Any:
+def load(path: Path, arch: int = 90) -> Any:
     """The tutorial as a module; its host code is never called, so torch and pytest may be anything."""
     from triton.backends.compiler import GPUTarget
     from triton.runtime.driver import driver
@@ -66,7 +69,7 @@ def load(path: Path) -> Any:
     for missing in ("torch", "pytest"):
         if missing not in sys.modules and importlib.util.find_spec(missing) is None:
             sys.modules[missing] = MagicMock(name=missing)
-    driver.set_active(NoGpu())
+    driver.set_active(NoGpu(arch))
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
     module = importlib.util.module_from_spec(spec)
@@ -75,22 +78,26 @@ def load(path: Path) -> Any:
     return module
 
 
-def compile_launch(module: Any, launch: dict[str, Any]) -> Any:
-    """Triton's compiled kernel for one entry of launches.json."""
+def compile_launch(module: Any, launch: dict[str, Any], ours: bool = False) -> Any:
+    """Triton's compiled kernel for one entry of launches.json; parameters with defaults may be left out there."""
     import triton
 
     kernel = getattr(module, launch["kernel"])
     while hasattr(kernel, "configs"):
         kernel = kernel.fn
     kernel.create_binder()
-    names = list(launch["signature"])
+    names = kernel.arg_names
+    signature = {name: launch["signature"].get(name, "constexpr") for name in names}
     attrs = {(names.index(name),): [["tt.divisibility", 16]] for name in launch["divisible"]}
-    values = {
-        name: getattr(triton.language, value["dtype"]) if isinstance(value, dict) else value
-        for name, value in launch["constexprs"].items()
-    }
-    source = kernel.ASTSource(kernel, launch["signature"], constexprs=values, attrs=attrs)
-    return triton.compile(source, target=NoGpu().get_current_target(), options=launch["options"])
+    values = {p.name: p.default for p in kernel.params if signature[p.name] == "constexpr" and p.has_default}
+    for name, value in launch["constexprs"].items():
+        values[name] = getattr(triton.language, value["dtype"]) if isinstance(value, dict) else value
+    options = {name: tuple(value) if isinstance(value, list) else value for name, value in launch["options"].items()}
+    if ours and (cluster := options.pop("ctas_per_cga", None)):
+        # What stock Triton calls it; at a launch tlx translates.
+        options["num_ctas"] = cluster[0]
+    source = kernel.ASTSource(kernel, signature, constexprs=values, attrs=attrs)
+    return triton.compile(source, target=NoGpu(launch.get("target", 90)).get_current_target(), options=options)
 
 
 def write(done: Any, stem: Path) -> dict[str, Any]:
@@ -116,12 +123,13 @@ def one(options: argparse.Namespace, launch: dict[str, Any]) -> None:
 
     # A torch that is here would look for a GPU when some of the tutorials are imported.
     sys.modules["torch"] = MagicMock(name="torch")
-    module = load(options.tutorials / launch["file"])
+    sys.modules["torch"].cuda.get_device_capability.return_value = (launch.get("target", 90) // 10, 0)
+    module = load(options.tutorials / launch["file"], launch.get("target", 90))
     triton.knobs.compilation.always_compile = options.repeat > 1
     seconds = []
     for _ in range(options.repeat):
         start = processor_seconds()
-        done = compile_launch(module, launch)
+        done = compile_launch(module, launch, options.ours)
         seconds.append(round(processor_seconds() - start, 3))
     stem = options.out / launch["case"]
     facts = {**write(done, stem), "triton": triton.__version__, "seconds": seconds}

@@ -1,4 +1,3 @@
-# expect: TLX304
 """C = op(A) @ op(B) as BLAS has it: flags say which operand is stored transposed, and the tile is turned after the load."""
 
 import torch

@@ -87,11 +87,20 @@ def test_no_more_is_assumed_than_suffices():
     assert relaxed(kernel, off, lambda facts: bool(facts.assumed)).assumed == (("FLAG", False),)
 
 
-def test_what_an_assumption_rules_out_is_no_statement_of_the_kernel():
+def test_an_assumption_puts_one_arm_in_place_of_the_branch():
     kernel = kernel_of("if FLAG:\n    x = a_ptr\nelse:\n    x = b_ptr\ny = tl.load(x + i * sm)")
     plain, off, on = readings(kernel)
-    arms = [next(s for s in facts.statements if s.kind == "branch") for facts in (plain, off, on)]
-    assert [(len(arm.body), len(arm.orelse)) for arm in arms] == [(1, 1), (0, 1), (1, 0)]
+    (branch,) = (s for s in plain.statements if s.kind == "branch")
+    assert (len(branch.body), len(branch.orelse)) == (1, 1)
+    assert (off.settled, on.settled) == (((branch.span, False),), ((branch.span, True),))
+    assert [s for s in off.statements if s in (*branch.body, *branch.orelse)] == list(branch.orelse)
+    assert [s for s in on.statements if s in (*branch.body, *branch.orelse)] == list(branch.body)
+
+
+def test_one_name_for_two_shapes_makes_no_axes_one():
+    body = "x = k[None, :] < K\nif FLAG:\n    x = i[None, :] < M\ny = tl.load(a_ptr + k * sk, mask=k < K)"
+    facts = analyze(kernel_of(body))
+    assert {axis.length.text() for axis in facts.axes} >= {"TM", "TK"}
 
 
 def test_flags_decide_conditions_that_ask_for_several():

@@ -83,3 +83,23 @@ def test_the_report_is_continued(tmp_path, monkeypatch):
     assert (second["rung"], second["ran"]) == ("ran", "3 launches; all alike")
     assert "stopped" not in second
     assert set(ran.Run(path, 0.0).known) == {"gemm/a", "gemm/b"}
+
+
+def test_choices_are_judged_by_what_the_policy_may_know(tmp_path, capsys, monkeypatch):
+    from benchmarks import choices
+
+    facts = {"operands": 2, "last_columns": 64, "stage_bytes": 16384, "stays": False, "dots": 1}
+    small, large = {**facts, "rows": 64, "columns": 64}, {**facts, "rows": 128, "columns": 256}
+
+    def line(facts, speedup, path="specialized"):
+        return {"kernel": "k", "launch": "M", "path": path, "facts": facts, "speedup": {"source": {"median": speedup}}}
+
+    told = [line(small, 0.9), line(small, 0.93), line(large, 0.9), line(large, 1.2), line(small, 1.5, "original")]
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps({"rows": told}))
+    monkeypatch.setattr("sys.argv", ["choices", str(path)])
+    assert choices.main() == 1
+    said = capsys.readouterr().out
+    assert "WRONG wants original, the table runs the conversion (no row)" in said
+    assert "      wants both, the table runs the conversion (no row)" in said
+    assert "1.5" not in said

@@ -9,8 +9,8 @@ import pytest
 import triton
 
 from tests.faults.trying import (
-    INT8,
     INPUTS,
+    INT8,
     bound,
     broken,
     converted,

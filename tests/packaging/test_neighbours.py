@@ -8,6 +8,7 @@ in tests/tlx/test_install.py use stand-ins.
 from __future__ import annotations
 
 import os
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -37,11 +38,21 @@ def neighbour(request: pytest.FixtureRequest) -> Path:
     return found[-1].resolve()
 
 
+def fits(neighbour: Path) -> bool:
+    """Whether a neighbour runs beside this Triton at all: the plugin carries the version of the one that it fits."""
+    version = neighbour.name.split("-")[1]
+    return "utlx" not in neighbour.name or version.split(".")[:2] == metadata.version("triton").split(".")[:2]
+
+
 def test_installed_after_the_other(neighbour: Path, dist: Path, tmp_path: Path) -> None:
     (ours,) = dist.glob("*.whl")
     tools = environment(tmp_path / "environment", neighbour, ours, beside=("triton", "click"))
     (tmp_path / "source.py").write_text(SOURCE)
-    done = run(tools / "python", "-m", "tlx", "run", "source.py", cwd=tmp_path)
+    done = run(tools / "python", "-m", "tlx", "run", "source.py", cwd=tmp_path, check=fits(neighbour))
+    if not fits(neighbour):
+        # Triton may end while it loads the plugin; what happened is said before.
+        assert "is built for Triton 3.8" in done.stderr
+        return
     assert done.stdout.strip() == "tlx True"
     health = run(tools / "tlxify", "doctor", cwd=tmp_path, check=False).stdout
     assert "ours" in health
@@ -49,6 +60,8 @@ def test_installed_after_the_other(neighbour: Path, dist: Path, tmp_path: Path) 
 
 
 def test_installed_before_the_other(neighbour: Path, dist: Path, tmp_path: Path) -> None:
+    if not fits(neighbour):
+        pytest.skip("the plugin's own tlx, which came last, is for another Triton and ends the process")
     (ours,) = dist.glob("*.whl")
     tools = environment(tmp_path / "environment", ours, neighbour, beside=("triton", "click"))
     (tmp_path / "source.py").write_text(SOURCE)

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("triton")
 
+import triton
 import triton.language as tl
 from triton.compiler.errors import CompilationError
 
@@ -188,6 +189,64 @@ def test_cluster_launch_control(multi):
 @pytest.mark.skipif(versions.CLC, reason="this Triton has cluster launch control")
 def test_an_old_triton_has_no_cluster_launch_control():
     assert "cluster launch control needs Triton 3.8" in refused(takes_over, {"out": "*i32"}, {"MULTI": False})
+
+
+@triton.constexpr_function
+def is_a(value, kinds):
+    return isinstance(value, kinds)
+
+
+@tlx.jit
+def answered(context, turn):
+    return tlx.clc_consumer(context, turn & 1)
+
+
+@tlx.jit
+def taken_over_in_tasks(out):
+    context = tlx.clc_create_context(2)
+    tl.static_assert(is_a(context, tlx.CLCPipelineContext))
+    tl.static_assert(is_a(context._clc_responses, tlx.clc_response))
+    tl.static_assert(is_a(context._clc_responses.type, tlx.clc_response_type))
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tile, turn = tl.program_id(0), 0
+            while tile != -1:
+                tlx.clc_producer(context, 1 ^ (turn & 1))
+                tl.store(out + tile, turn)
+                tile = answered(context, turn)
+                turn += 1
+        with tlx.async_task(num_warps=4):
+            tile, turn = tl.program_id(0), 0
+            while tile != -1:
+                tile = answered(context, turn)
+                turn += 1
+
+
+@pytest.mark.skipif(not versions.CLC, reason=versions.too_old("cluster launch control", "3.8"))
+def test_launch_control_in_tasks():
+    ptx = ptx_of(taken_over_in_tasks, {"out": "*i32"})
+    assert ptx.count("clusterlaunchcontrol.try_cancel.async") == 1
+    assert ptx.count("clusterlaunchcontrol.query_cancel.is_canceled") == 2
+    # Both consumers free the stage.
+    assert re.search(r"mbarrier\.init\S* \[\S+\], 2;", ptx)
+
+
+@tlx.jit
+def copied(out):
+    start = tlx.local_alloc((128, 64), tl.float32, 1)
+    acc = tlx.local_alloc((128, 64), tl.float32, 1, tlx.storage_kind.tmem)
+    done = tlx.alloc_barriers(1)
+    tlx.tmem_copy(start[0], acc[0])
+    tlx.tcgen05_commit(done[0])
+    tlx.barrier_wait(done[0], 0)
+    keep(out, tlx.local_load(acc[0]))
+
+
+def test_copies_into_tensor_memory():
+    ptx = ptx_of(copied, {"out": "*fp32"})
+    assert (
+        ptx.index("tcgen05.cp.cta_group::1") < ptx.index("tcgen05.commit.cta_group::1") < ptx.index("tcgen05.ld.sync")
+    )
 
 
 # ---- misuse ---------------------------------------------------------------------------------------------------------

@@ -75,6 +75,26 @@ def test_what_crosses_ctas():
 
 
 @tlx.jit
+def published(out):
+    bars = tlx.alloc_barriers(1)
+    tlx.fence_mbarrier_init_cluster()
+    tlx.cluster_barrier()
+    tlx.barrier_arrive(bars[0], remote_cta_rank=0)
+    tlx.barrier_wait(bars[0], 0)
+    tl.store(out, 1)
+
+
+@clustered
+def test_barriers_are_published():
+    ptx = tlx.compile(published, {"out": "*i32"}, options=PAIR).asm["ptx"]
+    order = [
+        ptx.index(word) for word in ("mbarrier.init", "fence.mbarrier_init.release.cluster", "barrier.cluster.arrive")
+    ]
+    assert order == sorted(order)
+    assert order[-1] < ptx.index("mapa.shared::cluster")
+
+
+@tlx.jit
 def wide_multicast(desc):
     tile = tlx.local_alloc((64, 256), tl.float16, 1)
     bars = tlx.alloc_barriers(1)

@@ -156,6 +156,15 @@ def not_exclusive(out):
 
 
 @tlx.jit
+def listed_ids(out):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 1.0)
+        with tlx.async_task([0, 1], num_warps=4):
+            tl.store(out, 2.0)
+
+
+@tlx.jit
 def replica_outside(out):
     tl.store(out, tlx.async_task_replica_id())
 
@@ -176,6 +185,7 @@ def replica_outside(out):
         (too_many_registers, "it needs at least 24", "with tlx.async_tasks():"),
         (some_registers, "or none does", "with tlx.async_task(num_warps=4):"),
         (not_exclusive, "promised that there is no other region, and there is one at", "with tlx.async_tasks():"),
+        (listed_ids, 'async_task("default") or async_task(num_warps=...)', "with tlx.async_task([0, 1], num_warps=4):"),
         (replica_outside, "only known inside a task", "tlx.async_task_replica_id()"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
@@ -227,6 +237,27 @@ def test_operands_that_wgmma_cannot_take(shape, dtype, warps, message):
     constants = {"M": shape[0], "N": shape[1], "DTYPE": dtype}
     with pytest.raises(CompilationError, match=message):
         tlx.compile(dot_of, {"out": "*fp32"}, constants, num_warps=warps)
+
+
+@tlx.jit
+def dot_into(out, LEFT: tl.constexpr, RIGHT: tl.constexpr, OUT: tl.constexpr):
+    a = tlx.local_alloc((64, 64), LEFT, 1)
+    b = tlx.local_alloc((64, 64), RIGHT, 1)
+    acc = tlx.async_dot(a[0], tlx.local_trans(b[0]), out_dtype=OUT)
+    acc = tlx.async_dot_wait(0, acc)
+    tl.store(out, tl.sum(acc))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "out", "message"),
+    [
+        (tl.float16, tl.float16, tl.bfloat16, "fp16 operands accumulate in fp32 or fp16, not bf16"),
+        (tl.bfloat16, tl.bfloat16, tl.float16, "bf16 operands accumulate in fp32, not fp16"),
+        (tl.float16, tl.bfloat16, tl.float32, "operands are fp16 and bf16; they must have one type"),
+    ],
+)
+def test_products_of_other_types(left, right, out, message):
+    assert message in shown(dot_into, {"out": "*fp32"}, {"LEFT": left, "RIGHT": right, "OUT": out})
 
 
 @tlx.jit
@@ -298,6 +329,26 @@ def reinterpreted_slice(out):
 
 
 @tlx.jit
+def row_of_a_swizzled_tile(out):
+    tile = tlx.local_alloc((64, 64), tl.float16, 1)
+    tl.store(out + tl.arange(0, 64), tlx.local_load(tlx.local_view(tile[0], 3)))
+
+
+@tlx.jit
+def reused_but_larger(out):
+    small = tlx.local_alloc((64, 64), tl.float16, 1)
+    tlx.local_alloc((64, 64), tl.float32, 1, reuse=small)
+
+
+@tlx.jit
+def loaded_into_another_shape(out):
+    desc = tl.make_tensor_descriptor(out, [64, 64], [64, 1], [64, 64])
+    tile = tlx.local_alloc((32, 64), tl.float16, 1)
+    bars = tlx.alloc_barriers(1)
+    tlx.async_descriptor_load(desc, tile[0], [0, 0], bars[0])
+
+
+@tlx.jit
 def narrow_copy(out):
     offsets = tl.arange(0, 128)
     tile = tlx.local_alloc((128,), tl.float16, 1)
@@ -333,6 +384,9 @@ def block_pointer(out):
         (wrong_dtype, "local_store of fp32 into a buffer of fp16", "tlx.local_store"),
         (bad_slice, "32 from 48 is no aligned part of 64", "tlx.local_slice"),
         (reinterpreted_slice, "not a slice or a transposed view", "tlx.local_reinterpret"),
+        (row_of_a_swizzled_tile, "swizzled by 128 bytes do not lie together", "tlx.local_view(tile[0], 3)"),
+        (reused_but_larger, "the buffer has 8192 bytes, 16384 are needed", "reuse=small"),
+        (loaded_into_another_shape, "[64, 64]", "tlx.async_descriptor_load"),
         (not_available, "tlx.amd_mfma_commit is not available: ", "tlx.amd_mfma_commit"),
     ],
     ids=lambda value: getattr(value, "__name__", None),

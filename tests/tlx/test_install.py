@@ -319,6 +319,18 @@ def test_the_plugin_first_then_ours(monkeypatch):
     assert sys.modules[FORK_PACKAGE] is plugin
 
 
+@pytest.mark.parametrize(("plugin", "warned"), [("3.8.0.post16", False), ("3.5.0", True)])
+def test_a_plugin_for_another_triton(plugin, warned, monkeypatch):
+    monkeypatch.setitem(sys.modules, neighbours.PLUGIN_HOOK, types.ModuleType(neighbours.PLUGIN_HOOK))
+    present = {"triton-utlx": plugin, "triton": "3.8.0"}
+    monkeypatch.setattr(neighbours.metadata, "version", present.__getitem__)
+    if warned:
+        with pytest.warns(UserWarning, match=r"triton-utlx 3\.5\.0 is built for Triton 3\.5 .* this is 3\.8\.0"):
+            neighbours.warn_of_a_plugin_for_another_triton()
+    else:
+        neighbours.warn_of_a_plugin_for_another_triton()
+
+
 def test_ours_first_then_the_plugin():
     plugin = types.ModuleType(FORK_PACKAGE)
     with warnings.catch_warnings():

@@ -168,6 +168,16 @@ def test_barriers_and_fences():
 
 
 @tlx.jit
+def older_name(out):
+    tlx.fence_async_shared()
+    tl.store(out, 1)
+
+
+def test_the_older_name_of_a_fence():
+    assert "fence.proxy.async.shared::cta;" in tlx.compile(older_name, {"out": "*i32"}).asm["ptx"]
+
+
+@tlx.jit
 def dots(out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, DTYPE: tl.constexpr, OUT: tl.constexpr):
     a = tlx.local_alloc((M, K), DTYPE, 1)
     b = tlx.local_trans(tlx.local_alloc((N, K), DTYPE, 1)[0])

@@ -16,7 +16,7 @@ from triton.compiler.errors import CompilationError
 
 import tlx
 from tlx.surface import entries
-from tlx.unsupported import PLACEHOLDERS
+from tlx.unsupported import PLACEHOLDERS, REASONS
 
 pytestmark = pytest.mark.triton
 
@@ -145,6 +145,29 @@ def test_placeholders_do_not_hide_what_exists():
     assert all(callable(getattr(tlx, name)) for name in PLACEHOLDERS)
     with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
         tlx.no_such_name  # noqa: B018
+
+
+#: names that Meta's tutorials for NVIDIA GPUs mention and that cannot be had
+MISSED = "nv_mma_shared_layout_encoding tensor_memory_layout_encoding DummyRegisterLayoutEncoding _to_mxfp8_block"
+
+
+def test_few_names_that_tutorials_for_nvidia_mention_cannot_be_had():
+    assert {entry.name for entry in entries() if entry.reason and entry.tier <= 2} == set(MISSED.split())
+
+
+@pytest.mark.parametrize("name", PLACEHOLDERS)
+def test_what_cannot_be_had_says_why(name, tmp_path):
+    parameters = inspect.signature(PLACEHOLDERS[name]).parameters.values()
+    words = ["out" for parameter in parameters if parameter.default is inspect.Parameter.empty]
+    path = tmp_path / "reaches.py"
+    path.write_text(f"import tlx\n\n\n@tlx.jit\ndef kernel(out):\n    tlx.{name}({', '.join(words)})\n")
+    spec = importlib.util.spec_from_file_location("reaches", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with pytest.raises(CompilationError) as caught:
+        tlx.compile(module.kernel, {"out": "*i32"})
+    assert f"tlx.{name} is not available: {REASONS[name]}" in str(caught.value)
+    assert "reaches.py:6" in str(caught.value).split("\n")[0]
 
 
 @tlx.jit

@@ -13,6 +13,7 @@ pytest.importorskip("triton")
 from triton.runtime import driver
 
 import tlx
+from benchmarks.tutorials.blackwell import LAUNCHES
 from tests.tlx import fork
 from tlx.lowering import versions
 
@@ -149,7 +150,7 @@ HOPPER = {
 }
 
 #: bytes of stack. fbtriton 3.7.4 needs 8, 8 and 24 (40 with the assembler of Triton 3.9), and 32 for the last.
-SPILLED = {"fa_ws_pipelined": 8, "fa pingpong": 8, "fa pingpong persistent": 40, "blackwell fa_ws": 8}
+SPILLED = {"fa_ws_pipelined": 8, "fa pingpong": 8, "fa pingpong persistent": 40, "blackwell_fa_ws": 8}
 
 
 @pytest.mark.skipif(not versions.CLUSTERS, reason=versions.too_old("a cluster"))
@@ -181,97 +182,23 @@ def test_hopper(case, tutorial):
     assert facts.dot_loop_conversions == ()
 
 
-GROUPED = dict.fromkeys("group_a_ptrs group_b_ptrs group_c_ptrs".split(), "*i64")
-TILE = {"BLOCK_SIZE_M": 128, "BLOCK_SIZE_N": 256, "BLOCK_SIZE_K": 64, "GROUP_SIZE_M": 8}
-
-#: id → tutorial, kernel, signature, constants, default warps
-BLACKWELL = {
-    "gemm_ws": (
-        "blackwell_gemm_ws",
-        "matmul_kernel_tma_ws_blackwell",
-        {
-            "a_desc": desc(128, 64),
-            "b_desc": desc(64, 256),
-            "c_desc": desc(128, 64),
-            "workspace_desc": desc(128, 64),
-            **dict.fromkeys("MNK", "i32"),
-        },
-        {
-            **TILE,
-            "NUM_SMEM_BUFFERS": 3,
-            "NUM_TMEM_BUFFERS": 2,
-            "NUM_MMA_GROUPS": 1,
-            "EPILOGUE_SUBTILE": 4,
-            "NUM_CTAS": 1,
-            "SPLIT_K": 1,
-            "INTERLEAVE_EPILOGUE": 0,
-            "NUM_SMS": 148,
-        },
-    ),
-    "gemm_pipelined": (
-        "blackwell_gemm_pipelined",
-        "matmul_kernel_tma_pipelined_blackwell",
-        {**POINTERS, **STRIDES, **dict.fromkeys("MNK", "i32")},
-        {**ONES, **TILE, "NUM_STAGES": 3},
-    ),
-    "gemm_clc": (
-        "blackwell_gemm_clc",
-        "matmul_kernel_tma_ws_blackwell_clc",
-        {"a_desc": desc(128, 64), "b_desc": desc(64, 256), "c_desc": desc(128, 128), **dict.fromkeys("MNK", "i32")},
-        {
-            **TILE,
-            "NUM_SMEM_BUFFERS": 3,
-            "NUM_TMEM_BUFFERS": 2,
-            "NUM_SMS": 148,
-            "NUM_CLC_STAGES": 1,
-            "EPILOGUE_SUBTILE": True,
-        },
-    ),
-    "grouped gemm": (
-        "blackwell-grouped-gemm_test",
-        "grouped_matmul_tlx_kernel",
-        {**GROUPED, "group_gemm_sizes": "*i32", "g_lds": "*i32", "group_size": "i32"},
-        {
-            "NUM_SM": 148,
-            "BLOCK_SIZE_M": 128,
-            "BLOCK_SIZE_N": 256,
-            "BLOCK_SIZE_K": 64,
-            "NUM_SMEM_BUFFERS": 3,
-            "NUM_TMEM_BUFFERS": 2,
-            "EPILOGUE_SUBTILE": 4,
-            "FP8": False,
-            "NUM_CTAS": 1,
-        },
-    ),
-    "fa_ws": (
-        "blackwell_fa_ws",
-        "_attn_fwd_ws",
-        {
-            **attention()[0],
-            **{name: desc(128, 128) for name in ("desc_q", "desc_k", "desc_v", "desc_o")},
-        },
-        {
-            "HEAD_DIM": 128,
-            "BLOCK_M": 256,
-            "BLOCK_N": 128,
-            "FP8_OUTPUT": False,
-            "NUM_BUFFERS_KV": 3,
-            "NUM_BUFFERS_QK": 1,
-            "NUM_MMA_GROUPS": 2,
-        },
-    ),
-}
+#: those that need no cluster
+BLACKWELL = {launch["case"]: launch for launch in LAUNCHES if launch["target"] == 100}
 
 
 @pytest.mark.skipif(not versions.CLC, reason=versions.too_old("cluster launch control"))
 @pytest.mark.parametrize("case", BLACKWELL)
 def test_blackwell(case, tutorial, monkeypatch):
     monkeypatch.setattr(driver, "_active", fork.NoGpu(100))
-    name, kernel, signature, constants = BLACKWELL[case]
-    module = tutorial(name)
-    aligned = [name for name, ty in signature.items() if ty[0] == "*" or ty == "i32"]
+    launch = BLACKWELL[case]
+    module = tutorial(launch["file"].removesuffix(".py"))
     compiled = tlx.compile(
-        getattr(module, kernel), signature, constants, num_stages=1, divisible_by_16=aligned, target="sm_100"
+        getattr(module, launch["kernel"]),
+        launch["signature"],
+        launch["constexprs"],
+        num_stages=1,
+        divisible_by_16=launch["divisible"],
+        target="sm_100",
     )
     assert "tcgen05.mma" in compiled.asm["ptx"]
-    assert compiled.facts.stack <= SPILLED.get(f"blackwell {case}", 0), compiled.facts.log
+    assert compiled.facts.stack <= SPILLED.get(case, 0), compiled.facts.log

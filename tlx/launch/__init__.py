@@ -13,12 +13,14 @@ What wants both kernels to run, to compare or to time them, takes the place of a
 from tlx.launch.dispatcher import StaleKernelError
 from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import (
+    TO_END,
     Fallback,
     Memory,
     TmaView,
     memory,
     require,
     require_along_depth,
+    require_block,
     require_disjoint,
     require_dtypes,
     tma_view,
@@ -29,6 +31,7 @@ from tlx.launch.schedule import Box, Dispatch, RingPlan, Schedule
 from tlx.launch.stats import KernelStats, stats
 
 __all__ = [
+    "TO_END",
     "Box",
     "Dispatch",
     "Fallback",
@@ -44,6 +47,7 @@ __all__ = [
     "policy",
     "require",
     "require_along_depth",
+    "require_block",
     "require_disjoint",
     "require_dtypes",
     "specialized",

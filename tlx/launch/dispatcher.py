@@ -13,7 +13,7 @@ from tlx.launch.chooser import Chooser
 from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import Fallback
 from tlx.launch.keys import LaunchCache
-from tlx.launch.pointers import is_pointer, noting_storage, same_storage, storage_of
+from tlx.launch.pointers import base_of, is_descriptor, is_memory, noting_storage, same_storage, storage_of
 from tlx.launch.policy import follow
 from tlx.launch.prepare import Guarded, guarded
 from tlx.launch.routes import choice_of
@@ -236,7 +236,7 @@ class Dispatcher:
             if chosen is not None and self.stack.tuner is None:
                 # Without a tuner, what a config says is said by the call.
                 named |= chosen.kwargs
-            tensors = tuple(name for name, value in named.items() if is_pointer(value))
+            tensors = tuple(name for name, value in named.items() if is_memory(value))
             decided = Decision(None, self._ask_guard(named, tensors), tensors)
             follows = callable(grid)
             given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
@@ -262,7 +262,7 @@ class Dispatcher:
         try:
             decision = self._cache.get(args, kwargs, chip.current_device(), self._first_decision)
             for name, position, storage in decision.storages:
-                if not same_storage(args[position] if position >= 0 else kwargs[name], storage):
+                if not same_storage(base_of(args[position] if position >= 0 else kwargs[name]), storage):
                     return self._first_decision(args, kwargs)
             return decision
         except (TypeError, RuntimeError) as error:
@@ -279,8 +279,8 @@ class Dispatcher:
             named, _ = self._adapter.bind(args, kwargs)
             if chip.tracing(named.values()):
                 raise TRACING.untraced()
-            tensors = tuple(name for name, value in named.items() if is_pointer(value))
-            refusal = chip.refusal([(name, named[name]) for name in tensors])
+            tensors = tuple(name for name, value in named.items() if is_memory(value))
+            refusal = chip.refusal([(name, base_of(named[name])) for name in tensors])
             if refusal is not None:
                 raise refusal
             with noting_storage() as noted:
@@ -289,9 +289,9 @@ class Dispatcher:
             positions = {name: position for position, name in enumerate(self._adapter.arg_names[: len(args)])}
             bounded = set(map(id, noted))
             storages = tuple(
-                (name, positions.get(name, -1), storage_of(named[name]))
+                (name, positions.get(name, -1), storage_of(base_of(named[name])))
                 for name in tensors
-                if id(named[name]) in bounded
+                if id(base_of(named[name])) in bounded
             )
             processors = 1 if device is None else chip.processors(device)
             return Decision(None, found.detached(), tensors, by_name, processors, storages, device)
@@ -367,11 +367,17 @@ class Dispatcher:
         named, _ = self._adapter.bind(args, kwargs)
         stack = self.stack if self.stack.known else Stack((), self.stack.kernel, True)
         source = self.stack.tuner.configs if self.stack.known else ()
+        # What a config's hook does to the descriptors of a launch is done when the config is tried.
+        pending = {name: None for name, value in named.items() if is_descriptor(value)}
         return candidates(
             self._schedule,
             self._boxes,
             decision.guard.views,
-            lambda config: {**stack.complete(named, config), **config.kwargs},
+            lambda config: {
+                **stack.complete(named, config),
+                **config.kwargs,
+                **(pending if config.pre_hook is not None else {}),
+            },
             source,
             grid_follows=follows,
         )

@@ -9,21 +9,34 @@ The rules of a view are those of `cuTensorMapEncodeTiled` (CUDA driver API) and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from tlx.launch.pointers import Address, ByteRange, Pointer, byte_range, dtype_name, is_pointer
+from tlx.launch.pointers import (
+    Address,
+    ByteRange,
+    Pointer,
+    base_of,
+    byte_range,
+    dtype_name,
+    is_descriptor,
+    is_pointer,
+    storage_of,
+)
 
 __all__ = [
+    "TO_END",
     "Fallback",
     "Memory",
     "TmaView",
     "memory",
     "require",
     "require_along_depth",
+    "require_block",
     "require_disjoint",
     "require_dtypes",
     "tma_view",
@@ -37,6 +50,17 @@ TMA_STRIDE_LIMIT = 2**40
 TMA_MAX_RANK = 5
 #: Triton passes extents as 32-bit integers; as an extent it stands for "no bound": the TMA clips nothing there.
 UNBOUNDED = 2**31 - 1
+
+
+class ToEnd:
+    """The type of `TO_END`."""
+
+    def __repr__(self) -> str:
+        return "tlx.TO_END"
+
+
+#: As an extent: the axis goes on for as long as the tensor's memory holds whole steps of it.
+TO_END = ToEnd()
 
 
 class Fallback(Exception):
@@ -90,15 +114,24 @@ class TmaView:
         return TensorDescriptor(self.pointer, order(self.shape), order(self.strides), order(box))
 
 
-def tma_view(name: str, pointer: Any, shape: Sequence[int | None], strides: Sequence[int]) -> TmaView:
+def tma_view(name: str, pointer: Any, shape: Sequence[int | ToEnd | None], strides: Sequence[int]) -> TmaView:
     """`pointer` seen as a tensor of `shape` and `strides` (elements, batch axes first), if the TMA can read it.
 
+    `pointer` may also be a descriptor that the caller made: what it describes is looked at.
+
     One of the last two axes must be contiguous; where both would do, the last is taken. An extent of `None` means
-    that the source does not mask the axis. Raises `Fallback` with code `not-a-pointer`, `rank`, `empty`,
-    `extent-range`, `unaligned-base`, `no-unit-stride`, `unaligned-stride`, `stride-sign` or `stride-range`.
+    that the source does not mask the axis. One of `TO_END` means that how far the source reads is not known before it
+    runs, and that it may be read further: no element of the view lies past the end of the tensor's storage. Raises
+    `Fallback` with code `not-a-pointer`, `rank`, `empty`, `extent-range`, `unaligned-base`, `no-unit-stride`,
+    `unaligned-stride`, `stride-sign`, `stride-range`, `storage-unknown` or `padding`.
     """
+    if is_descriptor(pointer):
+        if pointer.padding != "zero" or getattr(pointer, "round_f32_to_tf32", False):
+            raise Fallback("padding", f"what {name} reads is not what lies in memory, with zeros around it")
+        pointer = pointer.base
     if not is_pointer(pointer):
         raise Fallback("not-a-pointer", f"{name} is {type(pointer).__name__}, not a tensor")
+    shape = _ended(name, pointer, shape, strides)
     if not 1 <= len(shape) <= TMA_MAX_RANK:
         raise Fallback("rank", f"{name} has {len(shape)} axes; the TMA reads 1 to {TMA_MAX_RANK}")
     for axis, extent in enumerate(shape):
@@ -124,7 +157,7 @@ class Memory:
 
 def memory(name: str, pointer: Any) -> Memory:
     """Everything behind `pointer`, as far as its storage goes. Nothing, if it is `None`."""
-    return Memory(name, ByteRange(0, 0) if pointer is None else byte_range(pointer, (None,), (1,)))
+    return Memory(name, ByteRange(0, 0) if pointer is None else byte_range(base_of(pointer), (None,), (1,)))
 
 
 def require_dtypes(pointers: Mapping[str, Any], allowed: Iterable[str], *, same: bool = True) -> None:
@@ -132,7 +165,7 @@ def require_dtypes(pointers: Mapping[str, Any], allowed: Iterable[str], *, same:
 
     Raises `Fallback` with code `dtype`.
     """
-    names = {name: dtype_name(pointer.dtype) for name, pointer in pointers.items()}
+    names = {name: dtype_name(base_of(pointer).dtype) for name, pointer in pointers.items()}
     allowed = tuple(allowed)
     for name, dtype in names.items():
         require(dtype in allowed, "dtype", f"{name} is {dtype}, not {' or '.join(allowed)}")
@@ -162,16 +195,51 @@ def require_disjoint(
     """
     if pointer is None:
         return
-    stored = byte_range(pointer, shape, strides)
+    stored = byte_range(base_of(pointer), shape, strides)
     for view in reads:
         if stored.overlaps(view.bytes):
             raise Fallback("overlap", f"{name} is stored to where {view.name} is read")
+
+
+def require_block(name: str, descriptor: Any, block: Sequence[int]) -> None:
+    """The blocks of a caller's descriptor are as long as the source takes them to be.
+
+    `None` stands for a descriptor whose blocks a config's hook is still to set. Raises `Fallback` with code `block`.
+    """
+    if descriptor is None:
+        return
+    if not is_descriptor(descriptor):
+        raise Fallback("block", f"{name} is {type(descriptor).__name__}, not a tensor descriptor")
+    if tuple(descriptor.block_shape) != tuple(block):
+        raise Fallback("block", f"{name} has blocks of {list(descriptor.block_shape)}, not of {list(block)}")
 
 
 def require(condition: bool, code: str, text: str) -> None:
     """Raise `Fallback(code, text)` unless `condition` holds."""
     if not condition:
         raise Fallback(code, text)
+
+
+def _ended(
+    name: str, pointer: Pointer, shape: Sequence[int | ToEnd | None], strides: Sequence[int]
+) -> tuple[int | None, ...]:
+    """`shape` with a number in place of `TO_END`: the steps after which the last element still lies in the storage."""
+    known = tuple(extent for extent in shape if not isinstance(extent, ToEnd))
+    if len(known) == len(shape):
+        return known
+    others = [(e, s) for e, s in zip(shape, strides, strict=True) if not isinstance(e, ToEnd)]
+    if any(extent is None for extent, _ in others) or len(known) != len(shape) - 1:
+        raise Fallback("storage-unknown", f"how far {name} reaches along another axis is not known")
+    ((step),) = (s for e, s in zip(shape, strides, strict=True) if isinstance(e, ToEnd))
+    if step <= 0:
+        raise Fallback("stride-sign", f"{name} has stride {step} along the axis that goes to its end")
+    end = storage_of(pointer).end
+    if end == math.inf:
+        raise Fallback("storage-unknown", f"{name} does not say where its memory ends")
+    elements = (int(end) - pointer.data_ptr()) // pointer.element_size()
+    beside = sum((extent - 1) * stride for extent, stride in others if isinstance(extent, int) and stride > 0)
+    steps = min((elements - 1 - beside) // step + 1, UNBOUNDED)
+    return tuple(steps if isinstance(extent, ToEnd) else extent for extent in shape)
 
 
 def _orient(name: str, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[tuple[int, ...], bool]:

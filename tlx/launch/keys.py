@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from tlx.launch.pointers import is_pointer, is_symbolic
+from tlx.launch.pointers import is_descriptor, is_pointer, is_symbolic
 
 __all__ = ["LaunchCache"]
 
@@ -106,11 +106,12 @@ def _describer(number: int, args: Sequence[Any], named: Sequence[Any]) -> Descri
         if is_symbolic(value):
             return None
         if is_pointer(value):
-            parts += [f"{variable}.data_ptr()", f"{variable}.dtype"]
-            if hasattr(value, "get_device"):
-                parts.append(f"{variable}.get_device()")
-            elif hasattr(value, "device"):
-                parts.append(f"str({variable}.device)")
+            parts += _memory(variable, value)
+        elif is_descriptor(value):
+            # Lists of numbers compare as what they mean once they are tuples.
+            parts += _memory(f"{variable}.base", value.base)
+            parts += [f"tuple({variable}.{what})" for what in ("shape", "strides", "block_shape")]
+            parts += [f"{variable}.padding", f"getattr({variable}, 'round_f32_to_tf32', False)"]
         elif _is_plain(value):
             parts.append(variable)
         else:
@@ -124,6 +125,15 @@ def _describer(number: int, args: Sequence[Any], named: Sequence[Any]) -> Descri
     exec("\n".join(lines), scope)
     describe: Describe = scope["describe"]
     return describe
+
+
+def _memory(variable: str, value: Any) -> list[str]:
+    parts = [f"{variable}.data_ptr()", f"{variable}.dtype"]
+    if hasattr(value, "get_device"):
+        parts.append(f"{variable}.get_device()")
+    elif hasattr(value, "device"):
+        parts.append(f"str({variable}.device)")
+    return parts
 
 
 def _is_plain(value: Any) -> bool:

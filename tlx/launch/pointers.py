@@ -1,6 +1,7 @@
 """What the launcher may know of a pointer argument: an address, a dtype and the bytes one element takes.
 
-torch tensors, `tlx.sim` tensors and Triton's own mocks all qualify; nothing here needs to know which it was given.
+torch tensors, `tlx.sim` tensors and Triton's own mocks all qualify; nothing here needs to know which it was given. A
+tensor descriptor that a caller made is memory too: that of the tensor it describes.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from triton._utils import canonicalize_dtype
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 __all__ = [
     "Address",
     "ByteRange",
     "Pointer",
+    "base_of",
     "byte_range",
     "dtype_name",
+    "is_descriptor",
+    "is_memory",
     "is_pointer",
     "is_symbolic",
     "noting_storage",
@@ -94,9 +99,24 @@ def is_pointer(value: object) -> bool:
     return known
 
 
+def is_descriptor(value: object) -> bool:
+    """Whether `value` is a tensor descriptor, as a caller makes it for a kernel."""
+    return isinstance(value, TensorDescriptor)
+
+
+def is_memory(value: object) -> bool:
+    """Whether `value` is a tensor or describes one: what must not be kept from one launch to the next."""
+    return is_pointer(value) or is_descriptor(value)
+
+
+def base_of(value: Any) -> Any:
+    """The tensor that a descriptor describes; anything else as it is."""
+    return value.base if is_descriptor(value) else value
+
+
 def is_symbolic(value: object) -> bool:
-    """Whether `value` is a tensor without memory."""
-    return type(value).__name__ in SYMBOLIC
+    """Whether `value` is, or describes, a tensor without memory."""
+    return type(base_of(value)).__name__ in SYMBOLIC
 
 
 @functools.lru_cache(maxsize=256)

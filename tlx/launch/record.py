@@ -16,7 +16,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tlx.launch.pointers import dtype_name, is_pointer
+from tlx.launch.pointers import dtype_name, is_descriptor, is_pointer
 
 __all__ = ["FORMAT", "described", "key_of"]
 
@@ -29,9 +29,7 @@ ALIGNMENT = 16
 def key_of(args: Sequence[Any], kwargs: Mapping[str, Any], grid: Any) -> tuple[Any, ...]:
     """What tells launches apart for which the same kernel is the faster one: everything but addresses and contents."""
     values = [(str(place), value) for place, value in enumerate(args)] + list(kwargs.items())
-    parts = [
-        (name, *(_shape(value) if is_pointer(value) else (type(value).__name__, str(value)))) for name, value in values
-    ]
+    parts = [(name, *_told(value)) for name, value in values]
     return (*parts, "called" if callable(grid) else tuple(grid))
 
 
@@ -57,6 +55,8 @@ def described(
 
 
 def _argument(value: Any, storages: dict[Any, int], contents: bool) -> Any:
+    if is_descriptor(value):
+        return {"base": _argument(value.base, storages, contents), **_described(value)}
     if not is_pointer(value):
         return _plain(value)
     told: dict[str, Any] = {"dtype": dtype_name(value.dtype), "alignment": value.data_ptr() % ALIGNMENT}
@@ -72,6 +72,19 @@ def _argument(value: Any, storages: dict[Any, int], contents: bool) -> Any:
         if contents and told["dtype"][:1] in "iu" and value.numel() <= SMALL:
             told["values"] = value.tolist()
     return told
+
+
+def _described(descriptor: Any) -> dict[str, Any]:
+    """What a descriptor says of its tensor, as JSON has it."""
+    lengths = {name: [int(n) for n in getattr(descriptor, name)] for name in ("shape", "strides", "block_shape")}
+    return {**lengths, "padding": descriptor.padding}
+
+
+def _told(value: Any) -> tuple[Any, ...]:
+    if is_descriptor(value):
+        # Its text would hold what its tensor does.
+        return ("descriptor", *_shape(value.base), str(_described(value)))
+    return _shape(value) if is_pointer(value) else (type(value).__name__, str(value))
 
 
 def _shape(tensor: Any) -> tuple[Any, ...]:

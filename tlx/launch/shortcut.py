@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tlx.launch.express import capture
-from tlx.launch.pointers import is_pointer
+from tlx.launch.pointers import is_memory
 from tlx.launch.routes import Route, choice_of
 from tlx.launch.stack import Stack
 
@@ -36,6 +36,6 @@ def route_to_original(
     if express is None:
         return None
     positions = {name: position for position, name in enumerate(names[: len(args)])}
-    tensors = [(name, positions.get(name, -1)) for name, value in named.items() if is_pointer(value)]
-    meta = {name: named[name] for name in names if not is_pointer(named[name])}
+    tensors = [(name, positions.get(name, -1)) for name, value in named.items() if is_memory(value)]
+    meta = {name: named[name] for name in names if not is_memory(named[name])}
     return Route(express, kernel, choice, meta, tensors)

@@ -101,7 +101,8 @@ def plan_ring(
     `shared-memory` (not even two stages fit) or `guard-error` (`boxes` failed), and whatever `boxes` raises to leave a
     config to the original.
     """
-    consumers, warps, registers = _consumer_groups(schedule, arguments, num_warps)
+    narrow = any(view.itemsize == 1 for view in views.values())
+    consumers, warps, registers = _consumer_groups(schedule, arguments, num_warps, narrow=narrow)
     try:
         chosen = boxes(**{**arguments, "CONSUMERS": consumers})
     except Fallback:
@@ -112,7 +113,8 @@ def plan_ring(
         if name not in chosen or len(chosen[name].shape) != len(view.shape):
             raise Fallback("box", f"the boxes have none of {len(view.shape)} axes for {name}")
     layouts = tuple((name, chosen[name], views[name].itemsize, views[name].transposed) for name in views)
-    for rows in {arguments.get(rows) for rows, _ in schedule.products}:
+    products = schedule.products or ((schedule.output,) if schedule.output else ())
+    for rows in {arguments.get(rows) for rows, *_ in products}:
         if isinstance(rows, int) and rows % WGMMA_ROWS:
             raise Fallback("rows", f"a dot of {rows} rows; the tensor cores take multiples of {WGMMA_ROWS}")
     ring = _fit(layouts, _epilogue_bytes(schedule, arguments), num_stages, consumers, warps, registers)
@@ -205,11 +207,16 @@ def candidates(
     return list(found.values())
 
 
-def _consumer_groups(schedule: Schedule, arguments: Mapping[str, Any], num_warps: int) -> tuple[int, int, int]:
-    """Consumer groups, warps in each, and registers per consumer thread."""
+def _consumer_groups(
+    schedule: Schedule, arguments: Mapping[str, Any], num_warps: int, *, narrow: bool
+) -> tuple[int, int, int]:
+    """Consumer groups, warps in each, and registers per consumer thread; `narrow` operands have elements of 8 bits."""
     rows = arguments.get(schedule.split) if schedule.split is not None else None
     splits = rows is not None and rows % (2 * WGMMA_ROWS) == 0
-    most = CROWDED_ACCUMULATORS if schedule.crowded else TOO_MANY_ACCUMULATORS
+    # Products of 8-bit floats are added up in registers of their own before they join one of several sums.
+    several = len(schedule.products) > len(set(schedule.products))
+    crowded = schedule.crowded or (narrow and several)
+    most = CROWDED_ACCUMULATORS if crowded else TOO_MANY_ACCUMULATORS
     few = num_warps <= 4 and _accumulators(schedule, arguments, 4) <= most
     consumers, warps = (1, 4) if few else (2, 4) if splits else (1, 8)
     consumers = arguments.get("CONSUMERS", consumers)

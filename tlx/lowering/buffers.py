@@ -121,6 +121,8 @@ class BufferSemantic(BarrierSemantic):
                 shape = list(buf.type.scales)
                 ty = buffered_tensor_type(tl.uint8, shape, 0, versions.scales_layout(), shape, storage_kind.tmem)
                 return buffered_tensor(self.builder.create_memdesc_reinterpret(ty.to_ir(self.builder), raw.handle), ty)
+        elif isinstance(buf, buffered_tensor) and not buf.num:
+            raw = self.memdesc_index(self._entries(buf), self.cast(slot, tl.int32))
         else:
             raw = self.memdesc_index(buf.gluon(), self.cast(slot, tl.int32))
         if isinstance(buf, mbarrier):
@@ -129,6 +131,27 @@ class BufferSemantic(BarrierSemantic):
             ty = type(buf.type)(buf.type.element_ty, buf.shape, 0, buf.layout, buf.shape)
             return ty.wrap(raw.handle)
         return self._view(raw, buf.dtype, buf.storage)
+
+    def _entries(self, tile: buffered_tensor) -> Any:
+        """A tile as a ring of the entries of its first dimension, which must each lie together.
+
+        They do in linear memory, and in a swizzled tile if they are whole repetitions of the pattern (eight rows) and
+        no wider than it.
+        """
+        self._whole(tile, "local_view of a tile")
+        entry = tile.shape[1:] or [1]
+        layout = shared_layout(entry, tile.dtype)
+        if len(tile.shape) > 1 and isinstance(tile.layout, NVMMASharedLayout):
+            swizzle = tile.layout.swizzle_byte_width
+            width = entry[-1] * tile.dtype.primitive_bitwidth // 8
+            rows = math.prod(entry[:-1])
+            alike = getattr(layout, "swizzle_byte_width", 0) == swizzle
+            if not alike or width > max(swizzle, 16) or (swizzle and rows % 8):
+                raise TLXError(
+                    f"local_view: the entries of a tile {tile.shape} swizzled by {swizzle} bytes do not lie together; "
+                    "use local_slice"
+                )
+        return self.memdesc_reinterpret(tile.gluon(), tile.dtype, [tile.shape[0], *entry], layout)
 
     def _among_others(self, index: Any, scale: int, offset: int, group: int) -> Any:
         """The slot of the widened ring that a member's slot is."""

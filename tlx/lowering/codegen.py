@@ -144,11 +144,14 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
         assert isinstance(node.iter, ast.Call), "kernels loop over range, tl.range or tl.static_range"
         assert isinstance(node.target, ast.Name), "kernels loop with one name"
         # An unrolled body carries nothing from turn to turn.
-        if self.visit(node.iter.func) is code_generator.language.static_range or not self._carries_blocks(node):
+        if self.visit(node.iter.func) is code_generator.language.static_range:
+            super().visit_For(node)
+            return
+        self.lay_out_pools()
+        if not self._carries_blocks(node):
             super().visit_For(node)
             return
         # The rehearsal needs some value of the induction variable, of the type that it will have.
-        self.lay_out_pools()
         name, scope = node.target.id, self.lscope.copy()
         dtype = self._induction_type(node.iter)
         self.lscope[name] = self.semantic.tensor(self.builder.create_poison(dtype.to_ir(self.builder)), dtype)

@@ -6,7 +6,12 @@ import inspect
 import re
 from typing import Any
 
-import triton
+from .. import neighbours
+
+# A plugin for another Triton ends the process inside `import triton`, in the worst case without a word.
+neighbours.warn_of_a_plugin_for_another_triton()
+
+import triton  # noqa: E402
 
 #: oldest release with the Gluon builder this package stands on
 OLDEST = (3, 6)

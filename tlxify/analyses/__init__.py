@@ -7,7 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from ..diagnostics import Decline, Diagnostic
-from ..facts import Access, BlockAccess, BlockAxis, Dot, DotOperand, Facts, Load, Operand, RowBound, Store, Sum
+from ..facts import (
+    Access,
+    BlockAccess,
+    BlockAxis,
+    Dot,
+    DotOperand,
+    Facts,
+    HostDescriptor,
+    Load,
+    Operand,
+    RowBound,
+    Store,
+    Sum,
+)
 from ..model import Branch, Kernel, Statement, walk
 from ..poly import Poly, Symbol
 from ..source import Span
@@ -55,7 +68,8 @@ class _Assembly:
         lengths = {s for axis in self.axes.freeze() for s in axis.length.symbols}
         self.tiles = frozenset(s for s in lengths if s.constexpr)
         addresses = [*(e.address for e in self.events.loads), *(e.address for e in self.events.stores)]
-        self.is_pointer = _pointer_test(kernel, addresses)
+        self.hosted = interpreter.descriptors.boxes
+        self.is_pointer = _pointer_test(kernel, addresses, frozenset(self.hosted))
         self.nodes = {node.span: node.node for node in walk(kernel.body) if isinstance(node, Statement)}
 
     def facts(self) -> Facts:
@@ -94,7 +108,9 @@ class _Assembly:
             wide=wide_names(self.kernel.body),
             blocks=tuple(block for event in touched if (block := self._block(event)) is not None),
             assumed=tuple(sorted(self.assumed.items())),
+            settled=tuple(sorted(self.settled.items())),
             undecided=tuple(self.events.undecided),
+            hosted=tuple(self._hosted(name, box.axes) for name, box in self.hosted.items()),
             units=tuple(dict.fromkeys(name for event in loads for name in unit_strides(event.address))),
         )
 
@@ -144,7 +160,7 @@ class _Assembly:
             after_dot=DOT in depends_on,
             beside=self._beside(event.place.statement, event.place.span),
             block_pointer=event.box is not None and not event.box.descriptor,
-            descriptor=event.box is not None and event.box.descriptor,
+            descriptor=self._made_here(event.box),
             offset=self._offset(event),
             parts=event.parts,
             symbol=event.symbol,
@@ -163,7 +179,7 @@ class _Assembly:
             value=event.value_span,
             bounds=self._bounds(event.mask),
             block_pointer=event.box is not None and not event.box.descriptor,
-            descriptor=event.box is not None and event.box.descriptor,
+            descriptor=self._made_here(event.box),
         )
 
     def _beside(self, statement: Span, *without: Span) -> frozenset[str]:
@@ -226,7 +242,7 @@ class _Assembly:
         if call is None or box is None or place.helpers or not call.args:
             return None
         if box.descriptor:
-            return self._described(event, call, box)
+            return self._described(event, call, box) if self._made_here(box) else None
         keywords = {keyword.arg: keyword.value for keyword in call.keywords}
         if len(call.args) > (1 if isinstance(event, LoadEvent) else 2) or None in keywords:
             return None  # checks that are given by position
@@ -249,6 +265,14 @@ class _Assembly:
             beside=self._beside(place.statement, pointer),
         )
 
+    def _made_here(self, box: Box | None) -> bool:
+        """Whether a block is one of a descriptor that the kernel makes: a caller's has no pointer to go by."""
+        return box is not None and box.descriptor and self._root_name(box) not in self.hosted
+
+    def _root_name(self, box: Box) -> str | None:
+        symbol = next(iter(box.base.symbols), None)
+        return symbol.name if symbol is not None and box.base == Poly.of(symbol) else None
+
     def _described(self, event: LoadEvent | StoreEvent, call: ast.Call, box: Box) -> BlockAccess | None:
         """An access by a method of a descriptor, its offsets and what is stored given by position."""
         loads, function = isinstance(event, LoadEvent), call.func
@@ -268,6 +292,12 @@ class _Assembly:
             beside=self._beside(event.place.statement, descriptor, Span.of(call.args[0])),
             method=function.attr,
         )
+
+    def _hosted(self, name: str, axes: tuple[int | None, ...]) -> HostDescriptor:
+        uses = [n for n in ast.walk(self.kernel.node) if isinstance(n, ast.Name) and n.id == name]
+        asked = (n for n in ast.walk(self.kernel.node) if isinstance(n, ast.Attribute) and n.attr in ("load", "dtype"))
+        plain = [n.value for n in asked if isinstance(n.value, ast.Name)]
+        return HostDescriptor(name, self._roots(axes), all(any(use is other for other in plain) for use in uses))
 
     def _root(self, axis: int | None) -> int | None:
         return None if axis is None else self.axes.find(axis)
@@ -299,9 +329,12 @@ class _Assembly:
         return names[0] if len(names) == 1 else None
 
 
-def _pointer_test(kernel: Kernel, addresses: list[Value]) -> Callable[[Symbol], bool]:
-    """Which parameters are pointers: the only base of some address, asked for their element type, or named so."""
-    pointers: set[str] = set()
+def _pointer_test(kernel: Kernel, addresses: list[Value], hosted: frozenset[str]) -> Callable[[Symbol], bool]:
+    """Which parameters are pointers: the only base of some address, asked for their element type, or named so.
+
+    So are those that are descriptors.
+    """
+    pointers = set(hosted)
     for poly in (poly for address in addresses if address.poly is not None for poly in _either(address.poly)):
         bases = [m[0] for m, c in poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
         if len(bases) == 1:

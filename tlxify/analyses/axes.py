@@ -61,9 +61,23 @@ class AxisTable:
         kept, dropped = self._groups[keep], self._groups.pop(drop)
         self._parent[drop] = keep
         kept.creators.update(dropped.creators)
+        if dropped.length.constexpr and not kept.length.constexpr:
+            kept.length = dropped.length  # the block of a caller's descriptor may not say how long it is
         for flag in ("contracted", "reduced", "opaque", "doubled", "fixed", "boxed"):
             setattr(kept, flag, getattr(kept, flag) or getattr(dropped, flag))
         return keep
+
+    def fit(self, first: Axes, second: Axes) -> bool:
+        """Whether two shapes can be broadcast to one, as far as their lengths are written alike."""
+        pairs = zip(reversed(first), reversed(second), strict=False)
+        return all(a is None or b is None or self.length(a) == self.length(b) for a, b in pairs)
+
+    def unrelated(self, axes: Axes) -> Axes:
+        """As many axes, of the same lengths, that have to do with no others."""
+        made = tuple(None if axis is None else self.create(self.length(axis), None) for axis in axes)
+        for axis in made:
+            self.mark(axis, "opaque", "fixed")
+        return made
 
     def mark(self, axis: AxisId | None, *flags: str) -> None:
         """Sets flags ("contracted", "reduced", "opaque", "fixed", "boxed") on an axis."""

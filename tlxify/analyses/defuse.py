@@ -13,9 +13,16 @@ from ..source import Span
 def statement_facts(nodes: tuple[Node, ...], settled: Mapping[Span, bool] | None = None) -> tuple[StatementFact, ...]:
     """The statements with their names, nested as in the source.
 
-    `settled` says of branches which arm is taken (the first: True); what stands in the other is left out.
+    `settled` says of branches which arm is taken (the first: True): its statements stand in place of the branch.
     """
-    return tuple(_fact(node, settled or {}) for node in nodes)
+    return tuple(fact for node in nodes for fact in _taken(node, settled or {}))
+
+
+def _taken(node: Node, settled: Mapping[Span, bool]) -> Iterator[StatementFact]:
+    if isinstance(node, Branch) and node.span in settled:
+        yield from statement_facts(node.body if settled[node.span] else node.orelse, settled)
+    else:
+        yield _fact(node, settled)
 
 
 def _fact(node: Node, settled: Mapping[Span, bool]) -> StatementFact:
@@ -28,15 +35,8 @@ def _fact(node: Node, settled: Mapping[Span, bool]) -> StatementFact:
             head = names(loop.test, ast.Load)
             return StatementFact(span, "loop", frozenset(), head, statement_facts(body, settled), text_kind="while")
         case Branch(span=span, node=branch, body=body, orelse=orelse):
-            taken = settled.get(span)
-            return StatementFact(
-                span,
-                "branch",
-                frozenset(),
-                names(branch.test, ast.Load),
-                statement_facts(body, settled) if taken is not False else (),
-                statement_facts(orelse, settled) if taken is not True else (),
-            )
+            arms = statement_facts(body, settled), statement_facts(orelse, settled)
+            return StatementFact(span, "branch", frozenset(), names(branch.test, ast.Load), *arms)
         case Statement(span=span, node=statement):
             uses = names(statement, ast.Load)
             if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):

@@ -21,6 +21,7 @@ from .axes import AxisTable
 from .elsewhere import Elsewhere
 from .events import Events, Place
 from .expressions import binary, evaluate
+from .hosted import Descriptors
 from .loops import for_loop, while_loop
 from .values import MISSING, Scope, Value, literal, number, scalars
 
@@ -58,6 +59,7 @@ class Interpreter:
             if param is None or not (param.constexpr or type(value) is int):
                 raise ValueError(f"{kernel.name} has no parameter {name} that is known when it is compiled")
             self.scope[name] = literal(value)
+        self.descriptors = Descriptors(kernel, self.scope)
         self.block([node.node for node in kernel.body])
 
     # ---- statements
@@ -239,11 +241,16 @@ class Interpreter:
         if first == second:
             return first
         if choice is not None:
-            both = join_masks(self.axes, first, second, choice)
-            both = both or join_loads(self.events, self.axes, first, second, name, choice)
+            fit = self.axes.fit(first.axes, second.axes)
+            both = join_masks(self.axes, first, second, choice) if fit else None
+            both = both or (join_loads(self.events, self.axes, first, second, name, choice) if fit else None)
             if both is not None:
                 return both
             self.events.undecided.update(dict.fromkeys(sorted(_parameters(choice.test))))
+            if not fit:
+                # Only one of the shapes is ever compiled: axes of the one are not axes of the other.
+                axes, why = self.axes.unrelated(first.axes), ("TLX201", "a value that depends on a branch")
+                return Value(axes=axes, loads=first.loads | second.loads, why=why)
         loads = first.loads | second.loads
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
             return Value(

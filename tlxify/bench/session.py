@@ -21,6 +21,7 @@ from ..contract import Contract, LaunchConfig
 from ..verdict import Evidence
 from ..verify.cases import Case
 from ..verify.child import Job
+from ..verify.described import passed
 from ..verify.device import Hung, call_of, settle
 from ..verify.loading import Loaded, load
 from ..verify.oracle import as_constexpr
@@ -218,7 +219,8 @@ def _launch(
     constants = {name: value for name, value in config.values if name in contract.parameters}
     options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
     bound = kernel[sizes.grid]
-    calls = [call_of(contract.parameters, {**each.tensors, **scalars, **constants}, options) for each in arguments]
+    tensors = [passed(contract.tensors, each.tensors, {**sizes.known, **constants}) for each in arguments]
+    calls = [call_of(contract.parameters, {**each, **scalars, **constants}, options) for each in tensors]
 
     def launch(number: int) -> object:
         args, kwargs = calls[number]

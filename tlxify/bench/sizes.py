@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..contract import Contract, TensorSpec, complete, evaluate
 from ..verify.cases import Case
 from ..verify.grids import settle_grid
-from ..verify.layouts import strides_of
+from ..verify.layouts import extents_of, settled_strides, strides_of
 from .itemsize import itemsize
 
 
@@ -66,15 +66,12 @@ def sizes_of(contract: Contract, case: Case) -> Sizes:
     tensors = []
     for spec in contract.tensors:
         dtype = spec.dtypes[min(case.dtype, len(spec.dtypes) - 1)]
-        shape = tuple(evaluate(extent, known) for extent in spec.shape)
+        shape = extents_of(spec, known)
         layout = case.layout(spec.name)
-        strides = []
-        for expression, stride in zip(spec.strides, strides_of(layout, shape, itemsize(dtype)), strict=True):
-            if expression in stride_names and expression not in known:
-                known[expression] = scalars[expression] = stride
-            strides.append(evaluate(expression, known))
+        strides = settled_strides(spec, strides_of(layout, shape, itemsize(dtype)), known, stride_names)
+        scalars.update((name, known[name]) for name in stride_names & {*spec.strides})
         values = tuple(evaluate(expression, known) for expression in spec.values)
-        tensors.append(TensorSizes(spec, dtype, shape, tuple(strides), values, layout == "odd"))
+        tensors.append(TensorSizes(spec, dtype, shape, strides, values, layout == "odd"))
     for spec_ in contract.constexprs:
         if spec_.kind == "dtype" and spec_.dtype_of is not None and spec_.name not in known:
             scalars[spec_.name] = next(t.dtype for t in tensors if t.spec.name == spec_.dtype_of)

@@ -38,7 +38,18 @@ def _arguments(launch: Launch, config: Mapping[str, Any]) -> dict[str, Any]:
         base = shared.address if shared is not None else number * APART
         memory[tensor.name] = _Memory(tensor, base + tensor.alignment % 16)
     scalars = {name: _scalar(value) for name, value in launch.scalars if name not in config}
-    return {**memory, **scalars}
+    return {**memory, **_described(launch, memory), **scalars}
+
+
+def _described(launch: Launch, memory: Mapping[str, _Memory]) -> dict[str, Any]:
+    """The arguments that were descriptors."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return {
+        tensor.name: TensorDescriptor(memory[tensor.name], list(tensor.shape), list(tensor.strides), list(tensor.block))
+        for tensor in launch.tensors
+        if tensor.block
+    }
 
 
 def _scalar(value: Any) -> Any:

@@ -138,10 +138,16 @@ RULES = (
         outcome="declined",
         title="descriptor comes from outside of the kernel",
         fact="`{name}` is a tensor descriptor that the kernel does not make[: {why}].",
-        remedy="Make it in the kernel with `tl.make_tensor_descriptor`, or pass a pointer with its strides.",
-        why="Lengths, extents and strides of a descriptor live with its creator. Those made in the kernel are read.",
+        remedy=(
+            "Say how long its blocks are in the kernel's own file: where it is made, "
+            "`TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K])`, or in a hook of the configs."
+        ),
+        why=(
+            "Extents and strides of a descriptor that is a parameter are read at launch. How long its blocks are "
+            "decides what the kernel computes: it must be known here, and is compared with the live descriptor."
+        ),
         example="""
-            a = a_desc.load([0, k])  # `a_desc` is a parameter
+            a = a_desc.load([0, k])  # `a_desc` is a parameter, and nothing in this file says what its blocks are
         """,
     ),
     Rule(

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..contract import ELEMENT_TYPES, ConstexprSpec, Contract, ScalarSpec, TensorSpec, evaluate
+from ..contract import ANY_STRIDE, ELEMENT_TYPES, ConstexprSpec, Contract, ScalarSpec, TensorSpec, evaluate
 from . import grammar
 from .numbers import Said, read
 
@@ -130,10 +130,17 @@ class Editor:
         shape = tuple(self._expressions(name, match["shape"]))
         use = match["use"] or (_use(before) if before is not None else "in")
         clauses = dict(
-            grammar.clauses(name, match["rest"], ("strides", "dtype_of", "values", "rising", "deep", "layouts"))
+            grammar.clauses(
+                name, match["rest"], ("strides", "block", "dtype_of", "values", "rising", "deep", "layouts")
+            )
         )
         if "strides" in clauses:
-            strides = tuple(self._expressions(name, clauses["strides"]))
+            each_stride = grammar.split(clauses["strides"])
+            strides = tuple(
+                text
+                for each in each_stride
+                for text in ([each] if each == ANY_STRIDE else self._expressions(name, each))
+            )
         elif before is not None and len(before.shape) == len(shape):
             strides = before.strides
         else:
@@ -152,12 +159,18 @@ class Editor:
         layouts = tuple(grammar.split(clauses.get("layouts", "")))
         if unknown := [layout for layout in layouts if layout not in grammar.LAYOUTS]:
             raise grammar.ContractTextError(name, f"{unknown[0]!r} is no layout", ", ".join(grammar.LAYOUTS))
+        block = tuple(self._expressions(name, clauses["block"])) if "block" in clauses else ()
+        if before is not None and match["use"] is None and "block" not in clauses:
+            block = before.block
+        if block and len(block) != len(shape):
+            raise grammar.ContractTextError(name, f"{len(block)} lengths for {len(shape)} axes", "one for each axis")
         spec = TensorSpec(
             *(name, shape, strides, "in" in use.split(), "out" in use.split(), group, dtypes),
             values=tuple(values) or (before.values if before is not None and match["use"] is None else ()),
             rising="rising" in clauses or (before is not None and before.rising and match["use"] is None),
             deep=deep,
             layouts=layouts,
+            block=block,
         )
         place = before is not None
         tensors = dict(self.tensors)

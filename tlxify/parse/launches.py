@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,9 @@ class CallSite:
     computed: tuple[tuple[str, str], ...] = ()
     #: Arguments that the launching function chooses among literals: `stage = 3 if causal else 1`.
     choices: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    #: Arguments that are descriptors made by the launching function, with the lengths of their blocks in the kernel's
+    #: parameters.
+    blocks: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def tuner_configs(kernel: Kernel) -> tuple[ConfigLiteral, ...] | None:
@@ -67,7 +71,9 @@ def _own_nodes(function: ast.AST) -> list[ast.AST]:
 
 
 def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> CallSite:
-    given = dict(zip((p.name for p in kernel.params), call.args, strict=False))
+    # How many arguments stand behind a star is not known, nor then where those after it go.
+    placed = itertools.takewhile(lambda argument: not isinstance(argument, ast.Starred), call.args)
+    given = dict(zip((p.name for p in kernel.params), placed, strict=False))
     given.update({k.arg: k.value for k in call.keywords if k.arg})
     literals: list[tuple[str, object]] = []
     for name, node in given.items():
@@ -85,7 +91,8 @@ def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> 
     names = frozenset(p.name for p in kernel.params)
     known = _Host(kernel.module, function, host, names, call.lineno)
     choices = tuple((name, found) for name, node in given.items() if (found := _choices(node, known)))
-    return CallSite(_grid(grid, known), tuple(literals), tuple(_computed(given, known)), choices)
+    computed, blocks = tuple(_computed(given, known)), tuple(_blocks(given, known))
+    return CallSite(_grid(grid, known), tuple(literals), computed, choices, blocks)
 
 
 def _choices(node: ast.expr, host: _Host, depth: int = 0) -> tuple[int, ...]:
@@ -99,6 +106,25 @@ def _choices(node: ast.expr, host: _Host, depth: int = 0) -> tuple[int, ...]:
         case ast.Name(id=name) if depth == 0 and isinstance(bound := host.assigned(name), ast.expr):
             return _choices(bound, host, 1)
     return ()
+
+
+#: What makes descriptors, and where among its arguments the lengths of the blocks are.
+_DESCRIPTORS: Mapping[str, int] = {"TensorDescriptor": 3, "from_tensor": 1}
+
+
+def _blocks(given: Mapping[str, ast.expr], host: _Host) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for name, node in given.items():
+        match host.bound(node):
+            case ast.Call(func=func, args=args, keywords=keywords) if (
+                position := _DESCRIPTORS.get(ast.unparse(func).split(".")[-1])
+            ) is not None:
+                named = next((k.value for k in keywords if k.arg == "block_shape"), None)
+                listed = args[position] if named is None and len(args) > position else named
+                block = host.bound(listed) if listed is not None else None
+                if isinstance(block, ast.List | ast.Tuple):
+                    lengths = [_translate(length, host, None) for length in block.elts]
+                    if None not in lengths:
+                        yield name, tuple(length for length in lengths if length is not None)
 
 
 def _computed(given: Mapping[str, ast.expr], host: _Host) -> Iterator[tuple[str, str]]:
@@ -140,6 +166,11 @@ class _Host:
                     found.append((node.lineno, node))
         before = [pair for pair in found if pair[0] <= self.line]
         return max(before, key=lambda pair: pair[0])[1] if before else None
+
+    def bound(self, node: ast.expr) -> ast.expr:
+        """What a local name stands for; anything else as it is."""
+        found = self.assigned(node.id) if isinstance(node, ast.Name) else None
+        return found if isinstance(found, ast.expr) else node
 
 
 def _grid(node: ast.expr, host: _Host, depth: int = 0) -> tuple[str | None, ...] | None:

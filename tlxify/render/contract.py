@@ -65,6 +65,8 @@ def _list(name: str, texts: list[str]) -> str:
 def _tensor(spec: TensorSpec) -> str:
     use = "in and out" if spec.reads and spec.writes else "out" if spec.writes else "in"
     text = f"{use} {'|'.join(spec.dtypes)}[{', '.join(spec.shape)}] strides({', '.join(spec.strides)})"
+    if spec.block:
+        text += f" block({', '.join(spec.block)})"
     if spec.dtype_group != spec.name:
         text += f" dtype_of({spec.dtype_group})"
     if spec.values:

@@ -80,13 +80,18 @@ def _dtypes(group: Operands, variables: dict[str, str]) -> list[str]:
 def _boxes(plan: Plan) -> str:
     sides = dict.fromkeys(name for _, b in plan.buffers() for side in b.tile for name in _identifiers(side))
     asked = dict.fromkeys(name for claim in plan.guard.claims for name in _identifiers(claim))
-    parameters = [*{**sides, **asked}, *(["CONSUMERS"] if plan.split else []), "**_"]
+    blocks = dict.fromkeys(word for name, block in plan.guard.blocks for word in (name, *_words(block)))
+    parameters = [*{**blocks, **sides, **asked}, *(["CONSUMERS"] if plan.split else []), "**_"]
     lines = [_definition(names(plan)[1], parameters)]
     lines.append('    """One slot\'s TMA box per descriptor, in elements, axes in the order of the guard\'s views."""')
     if plan.guard.claims:
         # The guard knows what the call says; tuners and heuristics have their say later, config by config.
         lines.append("    # What the converted kernel relies on: any other config is left to the original.")
     lines += [f'    tlx.require({claim}, "claim", {_quoted(f"not so: {claim}")})' for claim in plan.guard.claims]
+    if plan.guard.blocks:
+        lines.append("    # What one load or store of a descriptor of the caller's is taken to move.")
+    for name, block in plan.guard.blocks:
+        lines.append(f'    tlx.require_block("{name}", {name}, {_tuple(block)})')
     entries = []
     ranks = {fill.buffer: len(fill.coordinates) for _, _, fill in plan.fills()}
     for ring, buffer in plan.buffers():
@@ -160,6 +165,10 @@ def _identifiers(text: str) -> list[str]:
         for n in ast.walk(ast.parse(text, mode="eval"))
         if isinstance(n, ast.Name) and n.id not in ("triton", "min", "max")
     ]
+
+
+def _words(texts: tuple[str, ...]) -> list[str]:
+    return [word for text in texts for word in _identifiers(text)]
 
 
 def _tuple(items: tuple[str | None, ...]) -> str:

@@ -34,8 +34,12 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     fills, uses = producer.fills(plan, tl), consumer.edits(plan)
     dropped = frozenset(node.span for node in walk(kernel.body)) - kept - set(fills) - set(uses.replaced)
     # What is said about a statement that no role keeps is said where the statements around it are kept.
+    settled = dict(plan.settled)
+    dropped -= set(settled)
     hidden = [
-        n.span for n in walk(kernel.body) if not isinstance(n, Statement) and n.span not in plan.task("producer").keeps
+        n.span
+        for n in walk(kernel.body)
+        if not isinstance(n, Statement) and n.span not in plan.task("producer").keeps and n.span not in settled
     ]
     unseen = frozenset(span for span in dropped if any(outer != span and outer.contains(span) for outer in hidden))
     counters = dict(plan.counters)
@@ -48,6 +52,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         counters=counters,
         adopts=dropped - unseen,
         reversible=plan.reversible,
+        settled=settled,
         acquiring=frozenset(site.first for ring in plan.rings for site in ring.sites),
     )
     filling = frozenset(fill.statement for _, _, fill in plan.fills())
@@ -63,6 +68,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         counters=counters,
         adopts=unseen,
         reversible=plan.reversible,
+        settled=settled,
         notes={span: f"# {note}" for span, note in plan.notes},
         # The producer shows what is said about an operand's load; the consumer need not say it again.
         silent=filling - {step.statement for step in plan.dots},

@@ -67,6 +67,8 @@ class Role:
     acquiring: frozenset[Span] = frozenset()
     #: Replaced statements whose comments another role shows.
     silent: frozenset[Span] = frozenset()
+    #: Branches of which one arm takes the place: whether it is the first.
+    settled: Mapping[Span, bool] = field(default_factory=dict)
     #: Comparisons that may be turned round.
     reversible: tuple[Span, ...] = ()
     _pending: list[str] = field(default_factory=list)
@@ -98,6 +100,8 @@ class Role:
     def _inner(self, node: cst.BaseStatement, span: Span) -> list[cst.BaseStatement]:
         if span in self.replaced:
             return self._replace(node, self.replaced[span])
+        if span in self.settled and isinstance(node, cst.If):
+            return self._in_place(node, self.settled[span])
         if span not in self.keeps:
             if span in self.adopts:
                 self._pending += [*(line.comment.value for line in leading(node) if line.comment), *trailing(node)]
@@ -112,6 +116,25 @@ class Role:
                 said = comments_in(kept)
                 self._pending += [text for text in comments_in(node) if text not in said]
                 return [self._noted(kept, span)]
+
+    def _in_place(self, node: cst.If, first: bool) -> list[cst.BaseStatement]:
+        """The statements of one arm, in place of the branch; what is said about the branch is said about them."""
+        arm = self._taken(node, first)
+        if not self._has_work(arm):
+            return []
+        self._pending += [line.comment.value for line in leading(node) if line.comment]
+        inner = self._block(arm)
+        if inner and not blank(leading(inner[0])):
+            inner[0] = with_leading(inner[0], [*blank(leading(node)), *leading(inner[0])])
+        return inner
+
+    def _taken(self, node: cst.BaseStatement, first: bool) -> Sequence[cst.BaseStatement]:
+        assert isinstance(node, cst.If)
+        orelse = node.orelse
+        if not first and isinstance(orelse, cst.If):
+            return [orelse]
+        suite = node.body if first else orelse.body if isinstance(orelse, cst.Else) else None
+        return self._indented(suite).body if suite is not None else []
 
     def _noted(self, node: cst.BaseStatement, span: Span) -> cst.BaseStatement:
         lines = leading(node)
@@ -194,6 +217,9 @@ class Role:
             return node.with_changes(test=test, body=work, orelse=None, leading_lines=lines)
         inner = self._arm(body)
         match orelse:
+            case cst.If() if self.text.span(orelse) in self.settled:
+                kept = self._in_place(orelse, self.settled[self.text.span(orelse)])
+                orelse = cst.Else(body=cst.IndentedBlock(body=kept)) if kept else None
             case cst.If():
                 orelse = self._if(orelse) if self.text.span(orelse) in self.keeps else None
             case cst.Else(body=arm):
@@ -207,8 +233,20 @@ class Role:
 
     def _any(self, body: cst.BaseSuite) -> bool:
         """Whether the role has something to do in a block."""
-        spans = {self.text.span(single) for node in self._indented(body).body for single in self._one_by_one(node)}
-        return not spans.isdisjoint(self.keeps | set(self.replaced))
+        return self._has_work(self._indented(body).body)
+
+    def _has_work(self, nodes: Sequence[cst.BaseStatement]) -> bool:
+        for single in (single for node in nodes for single in self._one_by_one(node)):
+            span = self.text.span(single)
+            if span in self.keeps or span in self.replaced:
+                return True
+            taken = self._taken(single, self.settled[span]) if self._is_settled(single) else ()
+            if self._has_work(taken):
+                return True
+        return False
+
+    def _is_settled(self, node: cst.BaseStatement) -> bool:
+        return isinstance(node, cst.If) and self.text.span(node) in self.settled
 
     def _arm(self, body: cst.BaseSuite) -> list[cst.BaseStatement]:
         before, self._pending = self._pending, []

@@ -30,7 +30,7 @@ def signature(
     for param in everyone:
         name = param.name.value
         replacements = descriptors.get(name, [])
-        names = [*replacements, *([name] if name in keep else [])]
+        names = list(dict.fromkeys([*replacements, *([name] if name in keep else [])]))
         for position, new in enumerate(names):
             plain = param if new == name else cst.Param(name=cst.Name(new), comma=param.comma)
             if position < len(names) - 1:

@@ -12,7 +12,9 @@ from ..source import Span
 from . import requirements
 from .feeding import Feed
 from .frame import Frame
+from .launching import UNSAID
 from .naming import stem
+from .to_end import TO_END, extents_to_end, goes_to_end
 from .writing import closed, write_for_guard, write_in_scope
 
 
@@ -68,11 +70,12 @@ def _around(
     return f"{closed(text)} % {closed(extent.text)}", extent.reads
 
 
-def named(frame: Frame, one: Placed, load: Load) -> Buffer:
-    """The buffer for a tile, with names of its own."""
+def named(frame: Frame, one: Placed, load: Load, *, in_place: bool) -> Buffer:
+    """The buffer for a tile, with names of its own; `in_place` of a descriptor of the caller's it takes that one's."""
     view, name = one.view, stem(one.view.parameter)
     flag = frame.names.fresh(f"{name.upper()}_TRANSPOSED") if view.flag is not None else None
-    view = replace(view, descriptor=frame.names.fresh(f"{name}_desc"), flag=flag)
+    descriptor = view.parameter if in_place else frame.names.fresh(f"{name}_desc")
+    view = replace(view, descriptor=descriptor, flag=flag)
     ring = frame.names.fresh(f"{load.target or name}_ring")
     return Buffer(ring, view, one.tile, one.split)
 
@@ -110,20 +113,25 @@ def _length(frame: Frame, dimension: Dimension, load: Load) -> str:
     assert dimension.axis is not None
     length = frame.facts.axis(dimension.axis).length
     if not length.constexpr:
+        if load.pointer in {descriptor.name for descriptor in frame.facts.hosted}:
+            raise Decline("TLX210", load.span, name=load.pointer, why=UNSAID)
         raise Decline("TLX403", load.span, name=length.text())
     return length.text()
 
 
 def _view(access: Access, load: Load) -> View:
-    strides, shape = [], []
-    for dimension in access.dimensions:
+    strides: list[str] = []
+    shape: list[str | None] = []
+    to_end = any(map(goes_to_end, access.dimensions))
+    extents = (extents_to_end(access) if to_end else None) or [dimension.extent for dimension in access.dimensions]
+    for dimension, known in zip(access.dimensions, extents, strict=True):
         stride = write_for_guard(dimension.stride)
-        extent = write_for_guard(dimension.extent) if dimension.extent is not None else None
-        if stride is None or (extent is None and dimension.extent is not None):
+        extent = write_for_guard(known) if known is not None else None
+        if stride is None or (extent is None and known is not None):
             what = "stride" if stride is None else "extent"
             raise Decline("TLX207", load.span, what=what, name=access.pointer)
         strides.append(stride)
-        shape.append(extent)
+        shape.append(TO_END if goes_to_end(dimension) else extent)
     if "1" not in strides[-2:] and any(stride.isdigit() for stride in strides[-2:]):
         raise Decline("TLX201", load.span, name=access.pointer, why="no axis of its tile can have stride 1")
     flag = None if strides[-1] == "1" else "TRANSPOSED"

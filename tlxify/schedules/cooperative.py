@@ -107,6 +107,7 @@ def plan(
         products=_products(facts),
         crowded=order.joined(facts) or _held_beside(facts, feeds),
         counters=tuple(around.counters.items()),
+        settled=facts.settled,
         notes=_notes(facts, [feed for feed in feeds.feeds.values() if feed.wrapped]),
     )
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from ..diagnostics import Decline
 from ..facts import Facts
 from ..plan import DotStep, LaunchGuard, Ring, Stored, fills_of
+from ..poly import ONE
 from ..source import Span
 from ..targets import Target
 from .operands import operands_of
 from .writing import write_for_guard
+
+#: Why a descriptor of the caller's cannot be followed.
+UNSAID = "no launch and no hook here says how long its blocks are"
 
 
 def launch_guard(
@@ -32,7 +36,23 @@ def launch_guard(
     fed = {fill.load for _, _, fill in fills_of(rings)}
     read = [load.pointer for load in facts.loads if load.statement in producer and load.span not in fed]
     scalars = tuple(dict.fromkeys(name for name in read if name is not None))
-    return LaunchGuard(views, groups, _stored(facts), scalars, claims)
+    return LaunchGuard(views, groups, _stored(facts), scalars, claims, _blocks(facts))
+
+
+def _blocks(facts: Facts) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What the blocks of the caller's descriptors must be like. Raises Decline TLX210 where that is not known."""
+    found = []
+    for descriptor in facts.hosted:
+        lengths = []
+        for axis in descriptor.axes:
+            length = facts.axis(axis).length if axis is not None else ONE
+            if not length.constexpr:
+                span = next((load.span for load in facts.loads if load.pointer == descriptor.name), None)
+                span = span or next((store.span for store in facts.stores if store.pointer == descriptor.name), None)
+                raise Decline("TLX210", span, name=descriptor.name, why=UNSAID)
+            lengths.append(length.text())
+        found.append((descriptor.name, tuple(lengths)))
+    return tuple(found)
 
 
 def _stored(facts: Facts) -> tuple[Stored, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_AFFIXES = re.compile(r"^(p_|ptr_)|(_?ptrs?|_?pointer|Ptr)$")
+_AFFIXES = re.compile(r"^(p_|ptr_|desc_)|(_?ptrs?|_?pointer|Ptr|_desc|_descriptor)$")
 
 
 class Names:
@@ -29,6 +29,6 @@ class Names:
 
 
 def stem(parameter: str) -> str:
-    """`a_ptr` → `a`: what a pointer parameter points to."""
+    """`a_ptr` → `a`: what a pointer parameter points to, or a descriptor describes."""
     shorter = _AFFIXES.sub("", parameter)
     return shorter if shorter.isidentifier() else parameter

@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..diagnostics import Decline
 from ..facts import Access, Facts, Load, LoopFact
 from ..poly import ONE, ZERO, Poly, Symbol
+from .to_end import extents_to_end, goes_to_end
 from .writing import claims
 
 
@@ -33,9 +34,13 @@ def end_inside(facts: Facts, access: Access, load: Load) -> None:
             test = dimension.waived[0][-1]
             why = f"it bounds nothing where `{test.value}` {'holds' if test.holds else 'does not hold'}"
             raise Decline("TLX204", load.span, name=access.pointer, why=why)
-        # Without an extent the descriptor would read past the end of the memory.
-        if dimension.limit is not None and not (dimension.harmless and dimension.extent is not None):
+        if dimension.limit is None or (dimension.harmless and dimension.extent is not None):
+            continue
+        if not goes_to_end(dimension):
             raise Decline("TLX211", load.span, name=access.pointer, why=f"it is `{dimension.limit}`")
+        if extents_to_end(access) is None:
+            why = f"it is `{dimension.limit}`, and how far the tensor reaches along its other axes is not known"
+            raise Decline("TLX211", load.span, name=access.pointer, why=why)
 
 
 def never_negative(facts: Facts, offset: Poly) -> bool:

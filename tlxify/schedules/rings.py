@@ -26,7 +26,14 @@ def build(
     frame: Frame, tree: Tree, feeding: Feeding, groups: Sequence[tuple[bool, list[Place]]], placed: dict[int, Placed]
 ) -> tuple[Ring, ...]:
     """The rings, with what every name in the emitted code will be."""
-    buffers = [[named(frame, placed[n], frame.facts.loads[n]) for n in group[0].loads] for _, group in groups]
+    own_names = _replaced(frame.facts, groups)
+    buffers = [
+        [
+            named(frame, placed[n], frame.facts.loads[n], in_place=frame.facts.loads[n].pointer in own_names)
+            for n in group[0].loads
+        ]
+        for _, group in groups
+    ]
     rings = []
     for (stays, group), own in zip(groups, buffers, strict=True):
         prefix = "" if len(groups) == 1 else f"{own[0].name.removesuffix('_ring')}_"
@@ -52,6 +59,15 @@ def build(
             )
         )
     return tuple(rings)
+
+
+def _replaced(facts: Facts, groups: Sequence[tuple[bool, list[Place]]]) -> frozenset[str]:
+    """Descriptors of the caller's that one of ours can stand for: it takes over every load, and no more is asked."""
+    fed = {n for _, group in groups for place in group for n in place.loads}
+    buffers = [facts.loads[n].pointer for _, group in groups for n in group[0].loads]
+    kept = {load.pointer for load in facts.loads if load.id not in fed} | {store.pointer for store in facts.stores}
+    candidates = (descriptor.name for descriptor in facts.hosted if descriptor.read and descriptor.name not in kept)
+    return frozenset(name for name in candidates if buffers.count(name) == 1)
 
 
 def _site(

@@ -13,9 +13,10 @@ import numpy as np
 
 from ..contract import Contract, TensorSpec, complete, evaluate
 from .cases import Case, Data
+from .described import describable
 from .dtypes import FORMATS, bits, encode, storage
 from .grids import settle_grid
-from .layouts import strides_of
+from .layouts import extents_of, settled_strides, strides_of
 
 #: Elements before and after each tensor: a multiple of 16 bytes in every type, so that bases stay aligned.
 MARGIN = 64
@@ -84,7 +85,8 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     """Arguments of `case` in fresh memory. Equal cases get equal inputs, whatever the `run`; poison differs by run.
 
     Raises:
-        Inapplicable: the contract ties strides together in a way that the case's layouts contradict.
+        Inapplicable: the contract ties strides together in a way that the case's layouts contradict, or wants a
+            descriptor of what none can describe.
         KeyError, ValueError: the contract names a size that nothing defines.
     """
     constants = case.constants(contract)
@@ -100,16 +102,14 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     faithful, first_read = True, next((tensor.name for tensor in contract.tensors if tensor.reads), None)
     for spec in sorted(contract.tensors, key=lambda spec: spec.name != first_read):
         dtype = storage(dtypes[spec.dtype_group])
-        shape = tuple(evaluate(extent, known) for extent in spec.shape)
+        shape = extents_of(spec, known)
         wanted = strides_of(case.layout(spec.name), shape, dtype.itemsize)
-        for expression, stride in zip(spec.strides, wanted, strict=True):
-            if expression in strides_by_name and expression not in known:
-                known[expression] = scalars[expression] = stride
-        strides = [evaluate(expression, known) for expression in spec.strides]
-        faithful &= tuple(strides) == wanted
+        strides = settled_strides(spec, wanted, known, strides_by_name)
+        scalars.update((name, known[name]) for name in strides_by_name & {*spec.strides})
+        faithful &= strides == wanted
         under = tensors[first_read].owner if case.layout(spec.name) == "overlap" and first_read in tensors else None
         values = tuple(evaluate(expression, known) for expression in spec.values)
-        memory = _memory(spec, dtypes[spec.dtype_group], shape, tuple(strides), case, run, under, values)
+        memory = _memory(spec, dtypes[spec.dtype_group], shape, strides, case, run, under, values)
         tensors[spec.name] = memory
     for spec_ in contract.constexprs:
         if spec_.kind == "dtype" and spec_.dtype_of is not None and spec_.name not in known:
@@ -135,6 +135,8 @@ def _memory(
     kind = storage(dtype)
     if any(stride < 0 for stride in strides):
         raise Inapplicable(f"{spec.name} would have a negative stride")
+    if spec.block and not describable(shape, strides, 1 if case.layout(spec.name) == "odd" else 0, kind.itemsize):
+        raise Inapplicable(f"no descriptor describes {spec.name} as it lies")
     last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) if all(shape) else 0
     start = MARGIN + (1 if case.layout(spec.name) == "odd" else 0)
     if under is not None:

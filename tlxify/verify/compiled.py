@@ -19,11 +19,12 @@ from ..contract import Contract, evaluate
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 from .cases import Case, Layout
+from .described import describable, passed
 from .dispatch import STRUCTURAL, viewed
 from .dtypes import storage
 from .grids import settle_grid
 from .inputs import full_size_case
-from .layouts import strides_of, usual_layouts
+from .layouts import extents_of, settled_strides, strides_of, usual_layouts
 from .loading import Loaded, load
 from .oracle import as_constexpr
 
@@ -273,7 +274,8 @@ def dispatched(loaded: Loaded, case: Case) -> tuple[Any, Mapping[str, Any]] | No
     chosen = {**dict(config.values), "num_warps": config.num_warps, "num_stages": config.num_stages}
     # What no tuner sets, the call does: the guard may ask for it.
     left = set(dict(config.values)) & set(contract.tuned)
-    arguments = {name: value for name, value in {**given, **tensors}.items() if name not in left}
+    held = passed(contract.tensors, tensors, case.constants(contract))
+    arguments = {name: value for name, value in {**given, **held}.items() if name not in left}
     return loaded.bound.resolve(grid=grid, config=chosen, **arguments), tensors
 
 
@@ -297,14 +299,12 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
     tensors: dict[str, Any] = {}
     for spec in contract.tensors:
         kind = storage(spec.dtypes[min(case.dtype, len(spec.dtypes) - 1)])
-        shape = tuple(evaluate(extent, known) for extent in spec.shape)
+        shape = extents_of(spec, known)
         wanted = strides_of(case.layout(spec.name), shape, kind.itemsize)
-        held = []
-        for expression, stride in zip(spec.strides, wanted, strict=True):
-            if expression in strides_by_name and expression not in known:
-                known[expression] = stride
-            held.append(evaluate(expression, known))
-        if tuple(held) != wanted and case.layout(spec.name) != "rows":
+        held = settled_strides(spec, wanted, known, strides_by_name)
+        if spec.block and not describable(shape, held, 0, kind.itemsize):
+            return None
+        if held != wanted and case.layout(spec.name) != "rows":
             return None  # where no layout is asked for, it lies as the contract says
         size = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, held, strict=True))
         memory = np.empty(size, kind)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .buffers import Arguments
 from .cases import Case
+from .described import passed
 from .loading import Loaded
 from .oracle import as_constexpr
 
@@ -36,7 +37,8 @@ def resolve(loaded: Loaded, case: Case, arguments: Arguments, tensors: Mapping[s
     contract = loaded.conversion.contract
     config = case.launch_config(contract)
     names = contract.parameters
-    given = {name: tensors.get(name, as_constexpr(arguments.scalars.get(name))) for name in names}
+    held = passed(contract.tensors, tensors, {**arguments.scalars, **arguments.constants})
+    given = {name: held.get(name, as_constexpr(arguments.scalars.get(name))) for name in names}
     given = {name: value for name, value in given.items() if name not in arguments.constants}
     given |= {name: value for name, value in arguments.constants.items() if name not in contract.tuned}
     chosen = {**dict(config.values), "num_warps": config.num_warps, "num_stages": config.num_stages}

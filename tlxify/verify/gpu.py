@@ -17,6 +17,7 @@ from ..verdict import Evidence, Rung
 from .buffers import Inapplicable, Memory, make_arguments
 from .cases import Case
 from .compare import compare
+from .described import passed
 from .device import Hung, Launch, call_of, scratch_memory, settle
 from .inputs import edge_cases, full_size_case
 from .loading import Loaded, load
@@ -213,7 +214,9 @@ class Session:
         config = launch.case.launch_config(self.contract)
         options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
         scalars = {name: as_constexpr(value) for name, value in launch.arguments.scalars.items()}
-        named = {**launch.tensors(), **scalars, **launch.arguments.constants}
+        known = {**launch.arguments.scalars, **launch.arguments.constants}
+        tensors = passed(self.contract.tensors, launch.tensors(), known)
+        named = {**tensors, **scalars, **launch.arguments.constants}
         if options.keys() & named.keys():
             args, kwargs = call_of(self.contract.parameters, named, options)
             kernel[launch.arguments.grid](*args, **kwargs)

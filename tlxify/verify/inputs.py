@@ -231,7 +231,7 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
         single = {other: tile_extent(base.constants(contract), tile) for other, tile in contract.tiled}
         case = with_sizes(replace(base, schedules=ONE_SCHEDULE), contract, **single, **{size: MANY_TRIPS * extent})
         yield replace(case, name=f"{case.trips} trips of one tile")
-    if not _sizes_a_result(contract, size):
+    if contract.empties and not _sizes_a_result(contract, size):
         yield replace(base, name="0 trips behind the guard", schedules=schedules, zeroed=size, trips=0)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..contract import BYTE_DTYPES, Contract
+from collections.abc import Collection, MutableMapping
+
+from ..contract import ANY_STRIDE, BYTE_DTYPES, Contract, TensorSpec, evaluate
 from .cases import Layout
 
 
@@ -19,6 +21,34 @@ def strides_of(layout: Layout, shape: tuple[int, ...], itemsize: int) -> tuple[i
             unit = max(1, 32 // itemsize)
             step = (-(-step // unit) + 1) * unit
     return tuple(strides)
+
+
+def extents_of(spec: TensorSpec, known: MutableMapping[str, object]) -> tuple[int, ...]:
+    """How long each axis is; none is less than nothing, where a size is 0 and its last tile would lie before the first.
+
+    Raises:
+        KeyError, ValueError: the contract names a size that nothing defines.
+    """
+    return tuple(max(0, evaluate(extent, known)) for extent in spec.shape)
+
+
+def settled_strides(
+    spec: TensorSpec, wanted: tuple[int, ...], known: MutableMapping[str, object], chosen: Collection[str]
+) -> tuple[int, ...]:
+    """The strides that the contract gives a tensor, those that a launch may choose or that no name holds as `wanted`.
+
+    Args:
+        known: values by name; strides that are settled here are added.
+        chosen: names of the strides that a launch chooses.
+
+    Raises:
+        KeyError, ValueError: the contract names a size that nothing defines.
+    """
+    for expression, stride in zip(spec.strides, wanted, strict=True):
+        if expression in chosen:
+            known.setdefault(expression, stride)
+    pairs = zip(spec.strides, wanted, strict=True)
+    return tuple(stride if text == ANY_STRIDE else evaluate(text, known) for text, stride in pairs)
 
 
 def usual_layouts(contract: Contract, dtype: int, *, padded: bool) -> tuple[tuple[str, Layout], ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from ..contract import Contract
 from .buffers import Arguments, Memory, make_arguments
 from .cases import Case
+from .described import passed
 
 
 class SourceFails(Exception):
@@ -69,7 +70,9 @@ def _uses_tlx(kernel: Any) -> bool:
 def launch_arguments(arguments: Arguments, tensors: Mapping[str, Any]) -> dict[str, Any]:
     """The source kernel's arguments by name."""
     scalars = {name: as_constexpr(value) for name, value in arguments.scalars.items()}
-    return {**scalars, **arguments.constants, **tensors}
+    specs = (memory.spec for memory in arguments.tensors.values())
+    known = {**arguments.scalars, **arguments.constants}
+    return {**scalars, **arguments.constants, **passed(specs, tensors, known)}
 
 
 def as_constexpr(value: object) -> object:

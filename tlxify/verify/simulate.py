@@ -132,7 +132,7 @@ class Simulation:
             target = replace(case, values=tuple({**dict(case.values), case.zeroed: 0}.items()))
         try:
             expected = reference(self.loaded.source, self.contract, target)
-        except NoLaunch:
+        except (NoLaunch, Inapplicable):
             return
         except SourceFails as failure:
             if case.daring:

@@ -16,7 +16,7 @@ PRECISION = tl.constexpr('tf32')
 @tlx.jit(do_not_specialize=["GRID_0", "GRID_1"])
 def _grouped_heads_kernel_ws(
     a_desc, k_desc, g, w, T, HK: tl.constexpr, HV: tl.constexpr, D: tl.constexpr,
-    BT: tl.constexpr, BK: tl.constexpr, PACKED: tl.constexpr, DECAYED: tl.constexpr,
+    BT: tl.constexpr, BK: tl.constexpr, DECAYED: tl.constexpr,
     GRID_0,
     GRID_1,
     STAGES: tl.constexpr,
@@ -69,8 +69,7 @@ def _grouped_heads_kernel_ws(
             for tile in range(tl.program_id(0), GRID_0 * GRID_1, tl.num_programs(0)):
                 i_t, i_bh = (tile % GRID_0), (tile // GRID_0)
                 i_b, i_h = i_bh // HV, i_bh % HV
-                if not PACKED:
-                    first = i_b * T
+                first = i_b * T
                 t = i_t * BT + tl.arange(0, BT)
                 inside = t < T
                 tlx.barrier_wait(b_a_full[0], b_a_used & 1)

@@ -33,7 +33,6 @@ def _kernel_ws(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
-    RAGGED: tl.constexpr,
     GRID_0,
     GRID_1,
     GRID_2,
@@ -81,8 +80,7 @@ def _kernel_ws(
             used = 0
             for tile in range(tl.program_id(0), GRID_0 * GRID_1 * GRID_2, tl.num_programs(0)):
                 batch = tile // (GRID_0 * GRID_1)
-                if not RAGGED:
-                    begin = batch * M
+                begin = batch * M
                 rows = (tile % GRID_0) * BLOCK_M + ROWS * group + tl.arange(0, ROWS)
                 cols = (tile // GRID_0 % GRID_1) * BLOCK_N + tl.arange(0, BLOCK_N)
                 acc = tl.zeros((ROWS, BLOCK_N), dtype=tl.float32)

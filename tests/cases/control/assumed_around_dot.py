@@ -28,7 +28,6 @@ def _kernel_ws(
     N,
     K,
     ldc,
-    MULTIPLY: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -83,11 +82,15 @@ def _kernel_ws(
                     tlx.barrier_wait(full[slot], (used // STAGES) & 1)
                     a = a_ring[slot * CONSUMERS + group]
                     b = b_ring[slot]
-                    if MULTIPLY:
-                        acc = tlx.async_dot(a, b, acc)
-                        acc = tlx.async_dot_wait(0, acc)
-                    tlx.barrier_arrive(empty[slot])
+                    acc = tlx.async_dot(a, b, acc)
+                    # The dot just issued stays in flight; the one before it has retired, so its slot is free.
+                    acc = tlx.async_dot_wait(1, acc)
+                    if k > 0:
+                        tlx.barrier_arrive(empty[(used - 1) % STAGES])
                     used += 1
+                acc = tlx.async_dot_wait(0, acc)
+                if K > 0:
+                    tlx.barrier_arrive(empty[(used - 1) % STAGES])
                 tl.store(
                     c_ptr + rows[:, None] * ldc + cols[None, :],
                     acc.to(tl.float16),

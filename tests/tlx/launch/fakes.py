@@ -13,6 +13,7 @@ from tests.tlx.launch import kernels
 class DType(NamedTuple):
     name: str
     itemsize: int
+    is_floating_point: bool = True
 
     def __str__(self):
         return self.name

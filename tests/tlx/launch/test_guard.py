@@ -9,6 +9,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.tlx.launch.fakes import BF16, FP16, FP32, DType, Memory
 from tlx.launch.guard import (
+    TO_END,
     UNBOUNDED,
     Fallback,
     memory,
@@ -18,7 +19,7 @@ from tlx.launch.guard import (
     require_dtypes,
     tma_view,
 )
-from tlx.launch.pointers import ByteRange, byte_range, dtype_name
+from tlx.launch.pointers import ByteRange, byte_range, dtype_name, noting_storage
 
 BASE = 1 << 20
 
@@ -226,3 +227,64 @@ def test_require_names_code_and_text():
     require(True, "code", "text")
     with pytest.raises(Fallback, match="code: text"):
         require(False, "code", "text")
+
+
+class Allocation:
+    """What lies behind a tensor."""
+
+    def __init__(self, first: int, size: int) -> None:
+        self.first, self.size = first, size
+
+    def data_ptr(self) -> int:
+        return self.first
+
+    def nbytes(self) -> int:
+        return self.size
+
+
+def stored(elements, before=0):
+    """A tensor of fp16 with so many elements from its first to the end of its storage, and `before` ahead of it."""
+    tensor = Memory(BASE)
+    tensor.untyped_storage = lambda: Allocation(BASE - 2 * before, 2 * (before + elements))
+    return tensor
+
+
+@pytest.mark.parametrize(
+    ("elements", "shape", "strides", "rows"),
+    [
+        pytest.param(64 * 40, (TO_END, 32), (40, 1), 64, id="whole rows"),
+        pytest.param(64 * 40 - 8, (TO_END, 32), (40, 1), 64, id="the last row without its gap"),
+        pytest.param(64 * 40 - 9, (TO_END, 32), (40, 1), 63, id="the last row lacks an element"),
+        pytest.param(64 * 64, (2, TO_END, 32), (32, 64, 1), 64, id="two heads in a row"),
+        pytest.param(64 * 64 - 1, (2, TO_END, 32), (32, 64, 1), 63, id="the last head lacks an element"),
+        pytest.param(3 * 4096, (3, TO_END, 32), (4096, 32, 1), 128, id="matrices one after the other"),
+        pytest.param(8 * 16, (8, TO_END), (1, 8), 16, id="columns"),
+    ],
+)
+def test_an_axis_goes_on_as_far_as_its_memory_does(elements, shape, strides, rows):
+    with noting_storage() as noted:
+        seen = tma_view("x", stored(elements, before=24), shape, strides)
+    assert [e for e, wanted in zip(seen.shape, shape, strict=True) if wanted is TO_END] == [rows]
+    assert seen.bytes.end <= BASE + 2 * elements
+    assert len(noted) == 1, "the next launch must look at the storage again"
+
+
+@pytest.mark.parametrize(
+    ("code", "shape", "strides"),
+    [
+        pytest.param("storage-unknown", (None, TO_END, 32), (4096, 32, 1), id="who knows how many matrices"),
+        pytest.param("storage-unknown", (TO_END, TO_END), (32, 1), id="two open ends"),
+        pytest.param("stride-sign", (TO_END, 32), (-32, 1), id="backwards"),
+        pytest.param("stride-sign", (TO_END, 32), (0, 1), id="on the spot"),
+        pytest.param("empty", (4, TO_END, 32), (4096, 32, 1), id="not one row"),
+    ],
+)
+def test_an_axis_without_an_end_in_sight_is_the_original_s(code, shape, strides):
+    with pytest.raises(Fallback) as caught:
+        tma_view("x", stored(4096), shape, strides)
+    assert caught.value.code == code
+
+
+def test_a_pointer_that_does_not_tell_its_storage_is_the_original_s():
+    with pytest.raises(Fallback, match="x does not say where its memory ends"):
+        view((TO_END, 32), (32, 1))

@@ -5,11 +5,12 @@ import triton
 
 import tlx.launch as launch
 from tests.tlx.launch import kernels
-from tests.tlx.launch.fakes import BF16, TILES, Memory, grid_of, operands
+from tests.tlx.launch.fakes import BF16, TILES, DType, Memory, grid_of, operands
 from tlx.launch import chip
 from tlx.launch.guard import Fallback, tma_view
 from tlx.launch.tuning import candidates, plan_ring
 
+FP8 = DType("float8_e4m3fn", 1)
 SCHEDULE = launch.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"))
 
 
@@ -63,6 +64,22 @@ def test_an_accumulator_that_goes_through_a_branch_gets_twice_its_registers():
     for rows, expected in ((128, (2, 4, 232)), (64, (1, 4, 232))):
         found = plan(4, 2, crowded, BLOCK_M=rows, BLOCK_N=128, BLOCK_K=32)
         assert (found.consumers, found.consumer_warps, found.consumer_registers) == expected
+
+
+def test_sums_of_8_bit_products_side_by_side_get_their_registers():
+    tile = ("BLOCK_M", "BLOCK_N")
+    pair = launch.Schedule(output=tile, products=(tile, tile))
+    eight_bits = {name: tma_view(name, Memory(1 << 20, dtype=FP8), (512, 512), (512, 1)) for name in views()}
+    for schedule, warps in ((pair, 8), (launch.Schedule(output=tile), 4)):
+        found = plan_ring(schedule, kernels.boxes, eight_bits, {**TILES, "BLOCK_M": 64, "BLOCK_K": 32}, 4, 2)
+        assert (found.consumers, found.consumer_warps) == (1, warps)
+    assert plan(4, 2, pair, BLOCK_M=64, BLOCK_K=32).consumer_warps == 4
+
+
+def test_rows_that_no_wgmma_has_are_the_original_s():
+    with pytest.raises(Fallback, match="a dot of 32 rows") as caught:
+        plan(8, 2, launch.Schedule(output=("BLOCK_M", "BLOCK_N")), BLOCK_M=32)
+    assert caught.value.code == "rows"
 
 
 @pytest.mark.parametrize(

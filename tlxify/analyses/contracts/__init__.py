@@ -16,14 +16,16 @@ from .constants import constexpr, number
 from .dependent import dependent
 from .elements import valid
 from .extents import Extents
+from .hosted import without_descriptors
 from .launching import configs, tuned, with_idle_programs
 from .launching import grid as grid_of
-from .roles import covered, loaded, roles, walked
+from .roles import covered, loaded, roles, stops_with, walked
 from .tensors import Tensors
 
 
 def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     """The contract of a kernel. Raises Decline TLX606 where some memory is not understood well enough to launch it."""
+    facts = without_descriptors(facts)
     extents = Extents(facts)
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
     tensors = Tensors(facts, extents, tiles)
@@ -51,6 +53,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     names = {p.name for p in kernel.params} | set(free) | {"cdiv", "min", "max"}
     grid = grid_of(facts, extents, sites, (rows, columns), free, names)
     around = next((dot.loops[-1] for dot in facts.dots if dot.loops), None)
+    around_dots = {dot.loops[-1] for dot in facts.dots if dot.loops}
     loop = next((loop for loop in facts.loops if loop.span == around), None)
     whole = covered(facts, extents)
     depth = walked(facts, extents, loop) or depth
@@ -81,6 +84,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         grid=with_idle_programs(facts, grid),
         free_sizes=tuple(dict.fromkeys(free)),
         contracted=depth if counted else None,
+        empties=depth is None or all(stops_with(loop, depth[0]) for loop in facts.loops if loop.span in around_dots),
         tiled=tuple(
             pair
             for pair in (rows, columns, None if counted else depth)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...facts import Access, Dimension, Facts
-from ...poly import Poly
+from ...poly import Poly, Symbol
 from ..scalars import offsets_of, rows_of
 from .indices import program_axis
+from .integers import symbols_in
 
 
 class Extents:
@@ -44,7 +45,8 @@ class Extents:
         size = self.of.get(axis) or _stated(dimension) or self._reach(dimension, length)
         if size is not None:
             self.of.setdefault(axis, size)
-            if size != length.text() and dimension.limit is None:
+            # A descriptor masks by itself, whatever it describes.
+            if size != length.text() and dimension.limit is None and not dimension.from_zero:
                 self.multiples.append((size, length.text()))
 
     def _reach(self, dimension: Dimension, length: Poly) -> str | None:
@@ -55,6 +57,11 @@ class Extents:
             name = f"extent_{program}"
             self.free[name] = None
             return name
+        counted = (
+            {s.operands[0].text() for s in symbols_in(quotient) if _counts(s, length)} if not rest.terms else set()
+        )
+        if len(counted) == 1 and (name := counted.pop()).isidentifier():
+            return name  # as many tiles as `cdiv(M, BLOCK_M)`, whatever order they are taken in
         for loop in self.facts.loops:
             if loop.trip in dimension.coordinate.symbols and loop.stop is not None and len(loop.stop.symbols) == 1:
                 (symbol,) = loop.stop.symbols
@@ -76,6 +83,10 @@ class Extents:
                 if d.stride == dimension.stride and d.axis is not None and d.extent is not None and d.axis in self.of:
                     self.of[dimension.axis] = self.of[d.axis]
                     return
+
+
+def _counts(symbol: Symbol, length: Poly) -> bool:
+    return symbol.template == "cdiv({}, {})" and symbol.operands[1] == length
 
 
 def _stated(dimension: Dimension) -> str | None:

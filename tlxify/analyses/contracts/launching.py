@@ -73,8 +73,9 @@ def grid(
     for _, access in facts.accesses:
         for d in access.dimensions:
             if d.axis is None:
-                if (index := batch_index(d.coordinate)) is not None:
-                    direct.setdefault(index.axis, index.grid)
+                if (index := batch_index(d.coordinate)) is not None and index.axis not in direct:
+                    direct[index.axis] = index.grid
+                    free += sorted(words([index.grid]) - known - set(free))  # how often `p % H` goes round
             elif d.axis in extents.of:
                 length = facts.axis(d.axis).length
                 quotient, rest = d.coordinate.divide(length) if length.monomial else (Poly(), d.coordinate)

@@ -61,3 +61,12 @@ def loaded(facts: Facts, poly: Poly) -> bool:
     """Whether a scalar read from memory is in it."""
     symbols = {load.symbol for load in facts.loads}
     return any(s in symbols or any(loaded(facts, operand) for operand in s.operands) for s in poly.symbols)
+
+
+def stops_with(loop: LoopFact, size: str) -> bool:
+    """Whether a loop's end is made of a size: one that ends with its row of tiles runs whatever the columns."""
+
+    def mentioned(poly: Poly) -> bool:
+        return any(s.name == size or any(mentioned(operand) for operand in s.operands) for s in poly.symbols)
+
+    return loop.stop is None or mentioned(loop.stop)

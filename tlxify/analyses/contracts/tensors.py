@@ -11,6 +11,7 @@ from ..grids import quotients
 from ..scalars import Scalars, one_more
 from ..texts import words
 from .extents import Extents
+from .hosted import as_descriptor
 from .indices import batch_index
 from .operands import depths, dtypes_of
 from .views import View, merged, tied
@@ -73,7 +74,7 @@ class Tensors:
         for pointer, views in self.views.items():
             view = merged(views, self.chosen, written=pointer in self.writes)
             dtypes, deep = self._elements(pointer, view)
-            found[pointer] = TensorSpec(
+            spec = TensorSpec(
                 pointer,
                 view.shape,
                 view.strides,
@@ -83,6 +84,10 @@ class Tensors:
                 dtypes,
                 deep=deep,
             )
+            known = as_descriptor(spec, facts)
+            if known is None:
+                raise Decline("TLX606", None, name=pointer, why="how long the tensor is that it describes is not known")
+            found[pointer] = known
         return list(found.values())
 
     def _elements(self, pointer: str, view: View) -> tuple[tuple[str, ...], int | None]:

@@ -108,13 +108,13 @@ def store_descriptor(run: Interpreter, call: Call) -> Value:
 
 
 def _at(run: Interpreter, call: Call, descriptor: Value, offsets: ast.expr) -> Box:
-    """The block of a descriptor at some offsets. Raises Decline TLX210 for one that a caller made."""
-    if descriptor.box is None:
-        raise Decline("TLX210", call.span, name=ast.unparse(call.positional[0]))
+    """The block of a descriptor at some offsets. Raises Decline TLX210 for one that comes from nobody knows where."""
     where = numbers(run, offsets)
-    if len(where) != len(descriptor.box.axes):
+    called = ast.unparse(call.positional[0])
+    box = descriptor.box or run.descriptors.box(run, descriptor, len(where), called, call.span)
+    if len(where) != len(box.axes):
         raise Decline("TLX104", call.span, what="a block whose offsets differ in rank from its tensor")
-    return descriptor.box.at(where)
+    return box.at(where)
 
 
 def _record_store(

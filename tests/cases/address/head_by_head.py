@@ -1,0 +1,138 @@
+# Rows of a group in one of H heads, H known at the launch: the rows end where the memory does, whatever the head.
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(
+    x_ptr, w_ptr, y_ptr, ends_ptr, N, K, ldx, ldw, ldy, H,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):
+    end = tl.load(ends_ptr + tl.program_id(2))
+    m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    head = tl.program_id(2) % H
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for start in range(0, K, BLOCK_K):
+        k = start + tl.arange(0, BLOCK_K)
+        x_ptrs = x_ptr + head * K + m[:, None] * ldx + k[None, :]
+        x = tl.load(x_ptrs, mask=(m[:, None] < end) & (k[None, :] < K), other=0.0)
+        w = tl.load(w_ptr + k[:, None] * ldw + n[None, :], mask=(k[:, None] < K) & (n[None, :] < N), other=0.0)
+        acc += tl.dot(x, w)
+    tl.store(y_ptr + m[:, None] * ldy + n[None, :], acc.to(tl.float16), mask=(m[:, None] < end) & (n[None, :] < N))
+# output
+@tlx.jit(do_not_specialize=["GRID_0", "GRID_1", "GRID_2"])
+def _kernel_ws(
+    x_desc,
+    w_desc,
+    y_ptr,
+    ends_ptr,
+    N,
+    K,
+    ldy,
+    H,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GRID_0,
+    GRID_1,
+    GRID_2,
+    STAGES: tl.constexpr,
+    CONSUMERS: tl.constexpr,
+    CONSUMER_WARPS: tl.constexpr,
+    CONSUMER_REGISTERS: tl.constexpr,
+):
+    # Rings of STAGES slots, filled by the producer and freed by the consumers.
+    # x_ring: one tile of ROWS rows per consumer group; w_ring: one tile for all.
+    ROWS: tl.constexpr = BLOCK_M // CONSUMERS
+    x_ring = tlx.local_alloc((ROWS, BLOCK_K), tlx.dtype_of(x_desc), STAGES * CONSUMERS)
+    w_ring = tlx.local_alloc((BLOCK_K, BLOCK_N), tlx.dtype_of(w_desc), STAGES)
+    # producer → consumers: the slot holds its tiles.
+    full = tlx.alloc_barriers(STAGES, arrive_count=1)
+    # consumers → producer: the slot may be overwritten.
+    empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
+    SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_K * tlx.size_of(tlx.dtype_of(x_desc))
+
+    with tlx.async_tasks():
+        # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of x and w.
+        with tlx.async_task("default"):
+            filled = 0
+            for tile in range(tl.program_id(0), GRID_0 * GRID_1 * GRID_2, tl.num_programs(0)):
+                head = (tile // (GRID_0 * GRID_1)) % H
+                for start in range(0, K, BLOCK_K):
+                    slot = filled % STAGES
+                    tlx.barrier_wait(empty[slot], ((filled // STAGES) & 1) ^ 1)
+                    tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
+                    for group in tl.static_range(CONSUMERS):
+                        tlx.async_descriptor_load(
+                            x_desc,
+                            x_ring[slot * CONSUMERS + group],
+                            [head, (tile % GRID_0) * BLOCK_M + ROWS * group, start],
+                            full[slot],
+                        )
+                    tlx.async_descriptor_load(
+                        w_desc, w_ring[slot], [start, (tile // GRID_0 % GRID_1) * BLOCK_N], full[slot]
+                    )
+                    filled += 1
+
+        # Consumers: each group multiplies its ROWS rows of every slot, hands the slot back and finishes its rows.
+        with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS, replicate=CONSUMERS):
+            group: tl.constexpr = tlx.async_task_replica_id()
+            used = 0
+            for tile in range(tl.program_id(0), GRID_0 * GRID_1 * GRID_2, tl.num_programs(0)):
+                end = tl.load(ends_ptr + (tile // (GRID_0 * GRID_1)))
+                m = (tile % GRID_0) * BLOCK_M + ROWS * group + tl.arange(0, ROWS)
+                n = (tile // GRID_0 % GRID_1) * BLOCK_N + tl.arange(0, BLOCK_N)
+                acc = tl.zeros((ROWS, BLOCK_N), dtype=tl.float32)
+                for start in range(0, K, BLOCK_K):
+                    slot = used % STAGES
+                    tlx.barrier_wait(full[slot], (used // STAGES) & 1)
+                    x = x_ring[slot * CONSUMERS + group]
+                    w = w_ring[slot]
+                    acc = tlx.async_dot(x, w, acc)
+                    # The dot just issued stays in flight; the one before it has retired, so its slot is free.
+                    acc = tlx.async_dot_wait(1, acc)
+                    if start > 0:
+                        tlx.barrier_arrive(empty[(used - 1) % STAGES])
+                    used += 1
+                acc = tlx.async_dot_wait(0, acc)
+                if K > 0:
+                    tlx.barrier_arrive(empty[(used - 1) % STAGES])
+                tl.store(
+                    y_ptr + m[:, None] * ldy + n[None, :],
+                    acc.to(tl.float16),
+                    mask=(m[:, None] < end) & (n[None, :] < N),
+                )
+
+
+def _kernel_guard(x_ptr, w_ptr, y_ptr, N, K, ldx, ldw, ldy, H, **_):
+    """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
+    x = tlx.tma_view("x_ptr", x_ptr, shape=(H, tlx.TO_END, K), strides=(K, ldx, 1))
+    tlx.require(not x.transposed, "stride", "x_ptr is stored column by column")
+    w = tlx.tma_view("w_ptr", w_ptr, shape=(K, N), strides=(ldw, 1))
+    tlx.require(not w.transposed, "stride", "w_ptr is stored column by column")
+    tlx.require_dtypes({"x_ptr": x_ptr, "w_ptr": w_ptr}, ("fp16", "bf16"))
+    # The producer reads ahead of the stores: what is written must not overlap what it reads.
+    tlx.require_disjoint("y_ptr", y_ptr, (None, N), (ldy, 1), reads=(x, w))
+    return {"x_desc": x, "w_desc": w}
+
+
+def _kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
+    """One slot's TMA box per descriptor, in elements, axes in the order of the guard's views."""
+    return {
+        "x_desc": tlx.Box((1, BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS),
+        "w_desc": tlx.Box((BLOCK_K, BLOCK_N)),
+    }
+
+
+def specialize_kernel(original):
+    """`original`, running _kernel_ws wherever the guard allows it."""
+    return tlx.specialized(
+        original,
+        _kernel_ws,
+        guard=_kernel_guard,
+        boxes=_kernel_boxes,
+        schedule=tlx.Schedule(persistent=True, grid_rank=3, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        fingerprint="714eb370b4ba29d1",
+    )
