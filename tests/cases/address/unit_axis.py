@@ -40,22 +40,25 @@ def _packed_kernel_ws(
     GRID_0,
     GRID_1,
     STAGES: tl.constexpr,
+    CONSUMERS: tl.constexpr,
     CONSUMER_WARPS: tl.constexpr,
     CONSUMER_REGISTERS: tl.constexpr,
 ):  # fmt: skip
     # Rings of STAGES slots, filled by the producer and freed by the consumers.
+    # q_ring: one tile of ROWS rows per consumer group; k_ring: one tile for all.
     # q_ring: a single slot, whose tile stays while a whole loop reads it.
-    q_ring = tlx.local_alloc((BLOCK_M, D), tlx.dtype_of(q_desc_2), 1)
+    ROWS: tl.constexpr = BLOCK_M // CONSUMERS
+    q_ring = tlx.local_alloc((ROWS, D), tlx.dtype_of(q_desc_2), CONSUMERS)
     # producer → consumers: the slot holds its tiles.
     q_full = tlx.alloc_barriers(1, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
-    q_empty = tlx.alloc_barriers(1, arrive_count=1)
+    q_empty = tlx.alloc_barriers(1, arrive_count=CONSUMERS)
     Q_BYTES: tl.constexpr = BLOCK_M * D * tlx.size_of(tlx.dtype_of(q_desc_2))
     k_ring = tlx.local_alloc((BLOCK_N, D), tlx.dtype_of(k_desc_2), STAGES)
     # producer → consumers: the slot holds its tiles.
     k_full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
-    k_empty = tlx.alloc_barriers(STAGES, arrive_count=1)
+    k_empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
     K_BYTES: tl.constexpr = BLOCK_N * D * tlx.size_of(tlx.dtype_of(k_desc_2))
 
     with tlx.async_tasks():
@@ -68,7 +71,8 @@ def _packed_kernel_ws(
                 head = tile // GRID_0
                 tlx.barrier_wait(q_empty[0], (q_filled & 1) ^ 1)
                 tlx.barrier_expect_bytes(q_full[0], Q_BYTES)
-                tlx.async_descriptor_load(q_desc_2, q_ring[0], [head, start, 0], q_full[0])
+                for group in tl.static_range(CONSUMERS):
+                    tlx.async_descriptor_load(q_desc_2, q_ring[group], [head, start + ROWS * group, 0], q_full[0])
                 q_filled += 1
                 for first in range(0, T, BLOCK_N):
                     k_slot = k_filled % STAGES
@@ -77,16 +81,17 @@ def _packed_kernel_ws(
                     tlx.async_descriptor_load(k_desc_2, k_ring[k_slot], [head, first, 0], k_full[k_slot])
                     k_filled += 1
 
-        # Consumer: multiplies from each slot, hands it back and finishes the tile.
-        with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS):
+        # Consumers: each group multiplies its ROWS rows of every slot, hands the slot back and finishes its rows.
+        with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS, replicate=CONSUMERS):
+            group: tl.constexpr = tlx.async_task_replica_id()
             q_used = 0
             k_used = 0
             for tile in range(tl.program_id(0), GRID_0 * GRID_1, tl.num_programs(0)):
                 start = (tile % GRID_0) * BLOCK_M
                 head = tile // GRID_0
                 tlx.barrier_wait(q_full[0], q_used & 1)
-                q = q_ring[0]
-                acc = tl.zeros((BLOCK_M, D), dtype=tl.float32)
+                q = q_ring[group]
+                acc = tl.zeros((ROWS, D), dtype=tl.float32)
                 for first in range(0, T, BLOCK_N):
                     k_slot = k_used % STAGES
                     tlx.barrier_wait(k_full[k_slot], (k_used // STAGES) & 1)
@@ -99,7 +104,7 @@ def _packed_kernel_ws(
                     k_used += 1
                 tlx.barrier_arrive(q_empty[0])
                 q_used += 1
-                rows = start + tl.arange(0, BLOCK_M)
+                rows = start + ROWS * group + tl.arange(0, ROWS)
                 out = o_ptr + rows[:, None] * (H * D) + head * D + tl.arange(0, D)[None, :]
                 tl.store(out, acc.to(o_ptr.dtype.element_ty), mask=rows[:, None] < T)
 
@@ -117,9 +122,12 @@ def _packed_kernel_guard(q_ptr, k_ptr, o_ptr, T, H, D, **_):
     return {"q_desc_2": q_2, "k_desc_2": k_2}
 
 
-def _packed_kernel_boxes(BLOCK_M, D, BLOCK_N, **_):
+def _packed_kernel_boxes(BLOCK_M, D, BLOCK_N, CONSUMERS, **_):
     """One slot's TMA box per descriptor, in elements, axes in the order of the guard's views."""
-    return {"q_desc_2": tlx.Box((1, BLOCK_M, D), stays=True), "k_desc_2": tlx.Box((1, BLOCK_N, D))}
+    return {
+        "q_desc_2": tlx.Box((1, BLOCK_M // CONSUMERS, D), count=CONSUMERS, stays=True),
+        "k_desc_2": tlx.Box((1, BLOCK_N, D)),
+    }
 
 
 def specialize_packed_kernel(original):
@@ -132,6 +140,7 @@ def specialize_packed_kernel(original):
         schedule=tlx.Schedule(
             persistent=True,
             grid_rank=2,
+            split="BLOCK_M",
             output=("BLOCK_M", "BLOCK_N"),
             products=(("BLOCK_M", "BLOCK_N"), ("BLOCK_M", "D")),
         ),
