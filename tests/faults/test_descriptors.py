@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.faults.trying import (
     BF16,
@@ -152,8 +153,14 @@ def test_fault_45_what_may_be_none_may_be_none():
     sound(converted("optional_bias"))
 
 
-def test_fault_45_a_placeholder_box_is_refused():
-    assert refused("placeholder_box") == "TLX210"
+@pytest.mark.parametrize(("block", "path"), [([1, 1], "original"), ([64, 64], "original"), ([64, 32], "specialized")])
+def test_fault_45_a_launch_with_a_placeholder_box_is_refused(block, path):
+    given = {**product(512, 512, 256), "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
+    given["a_desc"] = TensorDescriptor(tensor(0), [512, 256], [256, 1], block)
+    found = dispatched("placeholder_box", given, grid=(8, 8))
+    assert found.path == path, found.text
+    if path == "original":
+        assert "a_desc" in found.text
 
 
 def test_inputs_of_this_section_are_tried():
