@@ -278,6 +278,8 @@ class _Assembly:
         loads, function = isinstance(event, LoadEvent), call.func
         if not isinstance(function, ast.Attribute) or call.keywords or len(call.args) != (1 if loads else 2) or box.nan:
             return None
+        if function.attr in ("atomic_max", "atomic_min"):
+            return None  # of 16-bit floats pointers have neither
         descriptor = Span.of(function.value)
         axes = zip(box.offsets, box.strides, box.shape, box.axes, strict=True)
         return BlockAccess(
