@@ -126,8 +126,10 @@ def _aligned(facts: Facts, sizes: set[str], tiles: set[str]) -> tuple[str, ...]:
 
 
 def _read_strides(facts: Facts) -> Iterator[str]:
-    for load in facts.loads:
-        access = facts.access(load.span) if load.axes else None
+    """Strides of what is read, and of what is written through descriptors, which the source makes at every launch."""
+    spans = [load.span for load in facts.loads if load.axes] + [s.span for s in facts.stores if s.descriptor]
+    for span in spans:
+        access = facts.access(span)
         yield from (d.stride.text() for d in access.dimensions) if access is not None else ()
 
 
