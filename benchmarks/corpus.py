@@ -81,6 +81,10 @@ SHAPES: dict[str, tuple[dict[str, int], ...]] = {
         {"M": 4096, "N": 4096, "K": 4096, "programs": 132, "share": 497},
         {"M": 2048, "N": 2048, "K": 16384, "programs": 132, "share": 497},
     ),
+    "grouped/segments": (
+        {"N": 4096, "K": 4096, "ldw": 4096, "rows_offsets_ptr": 16384, "grid_2": 8},
+        {"N": 2048, "K": 2048, "ldw": 2048, "rows_offsets_ptr": 32768, "grid_2": 64},
+    ),
     "quantized/fp8_blocks": (
         {"M": 4096, "N": 4096, "K": 7168, "dtype": FP8},
         {"M": 4096, "N": 24576, "K": 1536, "dtype": FP8},

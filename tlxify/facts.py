@@ -101,6 +101,8 @@ class Access:
     pointer: str
     #: Batch dimensions first, then the block's axes in the value's order.
     dimensions: tuple[Dimension, ...]
+    #: The source accesses it through a descriptor: by the TMA, too.
+    described: bool = False
     #: The mask holds more than the bounds of the dimensions: a lower bound, a condition that is loaded or causal.
     partial: bool = False
 
@@ -273,7 +275,7 @@ class Dot:
     beside: frozenset[str] = frozenset()
     #: Operand dtypes (Triton's short names) for which the tensor cores add up in the sum as the statement says.
     dtypes: tuple[str, ...] = ()
-    #: Text of the dtype the product is added up in, where that is not what its operands' dtype implies.
+    #: Text of the dtype the product is added up in, where async_dot has to be told.
     rounded: str = ""
 
 

@@ -103,7 +103,7 @@ class DotStep:
     addend: str
     a: Side
     b: Side
-    #: The dtype it is added up in as the source writes it, where the operands' dtype implies another.
+    #: Text of the dtype it is added up in, where async_dot has to be told.
     rounded: str = ""
     #: Stays unretired until the next trip of its loop.
     in_flight: bool = False
@@ -266,6 +266,17 @@ class Operands:
 
 
 @dataclass(frozen=True, slots=True)
+class Starts:
+    """What the first coordinates of a view's tiles are multiples of along one axis, in elements."""
+
+    descriptor: str
+    #: Of the view, from its last: -1 or -2.
+    axis: int
+    #: Expressions over parameters; each coordinate is a sum of multiples of them and of 16.
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchGuard:
     """What must hold at a launch for the specialized kernel to run."""
 
@@ -279,6 +290,8 @@ class LaunchGuard:
     claims: tuple[str, ...] = ()
     #: Parameters that are descriptors, with the lengths that their blocks must have.
     blocks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    #: Where tiles start at what is no multiple of 16 elements: such an axis must not be the contiguous one.
+    starts: tuple[Starts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

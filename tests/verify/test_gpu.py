@@ -222,6 +222,21 @@ def test_a_race_is_named(in_process):
 
 
 @pytest.mark.torch
+def test_what_the_source_itself_overwrites_is_its_own_fault(in_process):
+    old, new = "columns[None, :] < N)", "columns[None, :] < N + 1)"
+    both = samples.conversion(samples.TEXT.replace(old, new), contract=small())
+    assert both.module_text.count(new) > 1
+    found = rung(both)
+    assert not [item for item in found.evidence if not item.ok]
+    facts = {item.code: item.text for item in found.evidence}
+    assert "elements around c_ptr were overwritten" in facts["source-fails"]
+    assert not found.source_fails
+    further = both.module_text.rpartition(new)
+    worse = samples.conversion(f"{further[0]}columns[None, :] < N + 2){further[2]}", contract=small())
+    assert {item.code for item in rung(worse).evidence if not item.ok} == {"canary"}
+
+
+@pytest.mark.torch
 def test_what_the_simulator_cannot_see_is_said(in_process, monkeypatch):
     in_process["disturb"] = lambda number, arguments: arguments["c_ptr"].add_(1.0)
     (finding, *_) = [item for item in rung(samples.conversion(contract=small())).evidence if not item.ok]

@@ -31,7 +31,7 @@ from .bounds import settle
 from .boxes import Box, describe_box
 from .conditions import comparisons
 from .defuse import names, names_beside, statement_facts
-from .elements import added_apart, is_half, operand_dtypes
+from .elements import added_apart, added_in, operand_dtypes
 from .events import DotEvent, LoadEvent, StoreEvent
 from .interpret import Interpreter
 from .units import unit_strides
@@ -201,6 +201,7 @@ class _Assembly:
             if use.sum in (Sum.ADDED, Sum.RESCALED)
             else None
         )
+        dtypes = operand_dtypes(use.sum, "" if onto is None else elements.get(onto), asked)
         operands = (Span.of(event.a_node), Span.of(event.b_node))
         return Dot(
             span=event.place.span,
@@ -217,8 +218,8 @@ class _Assembly:
             result=use.result,
             addend=use.addend,
             beside=self._beside(event.place.statement, *operands),
-            dtypes=operand_dtypes(use.sum, "" if onto is None else elements.get(onto), asked),
-            rounded=asked if asked is not None and is_half(asked) else "",
+            dtypes=dtypes,
+            rounded=added_in(dtypes, asked),
         )
 
     def _operand(self, value: Value, node: ast.expr) -> DotOperand:

@@ -49,16 +49,21 @@ class Memory:
         """The tensor's elements as unsigned integers."""
         return bits(self.array.copy())
 
-    def damaged(self) -> str | None:
-        """What the launch wrote where it must not, in words."""
-        after, before = bits(self.owner), bits(self.before)
-        changed = after != before
-        if not self.spec.writes and changed.any():
+    def trespassed(self) -> Any:
+        """Which elements of `owner` the launch wrote although it must not: all but the tensor, if that is written."""
+        changed = bits(self.owner) != bits(self.before)
+        return changed & ~self.mine if self.spec.writes else changed
+
+    def damaged(self, allowed: Any = None) -> str | None:
+        """What the launch wrote where it must not, in words; `allowed` are elements that do not count."""
+        wrong = self.trespassed()
+        if allowed is not None and allowed.shape == wrong.shape:
+            wrong = wrong & ~allowed
+        if not wrong.any():
+            return None
+        if not self.spec.writes:
             return f"the input {self.spec.name} was written to"
-        outside = changed & ~self.mine
-        if outside.any():
-            return f"{int(outside.sum())} elements around {self.spec.name} were overwritten"
-        return None
+        return f"{int(wrong.sum())} elements around {self.spec.name} were overwritten"
 
     def unwritten(self) -> Any:
         """Where the tensor still holds what it held before the launch."""
