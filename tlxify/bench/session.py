@@ -94,7 +94,6 @@ def warm(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], lis
         return {"skipped": "torch sees no GPU"}, []
     scratch_memory()
     clock = CudaClock(torch)
-    scratch_memory()
     for kernel in job.options["kernels"]:
         session = _Session(load(kernel["conversion"]), clock, H200, {**job.options, **kernel})
         for title, case in kernel["cases"]:
