@@ -23,7 +23,7 @@ TORCH_BIN := .venv-torch/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch check format lint types golden corpus corpus-simulated coverage mutate compat witnesses tutorials bench docs dist clean
+.PHONY: help demo test test-torch check format lint types golden corpus corpus-simulated coverage mutate compat witnesses tutorials figures bench docs dist clean
 
 help:
 	@echo "demo        convert corpus/gemm/matmul.py and verify it on the CPU"
@@ -39,6 +39,7 @@ help:
 	@echo "compat      the tests, and all conversions of the corpus compiled, under each supported Triton: $(TRITONS)"
 	@echo "witnesses   compile our TLX with Meta's compilers: fbtriton $(FBTRITON_VERSION), triton-utlx $(UTLX)"
 	@echo "tutorials   Meta's tutorials by each compiler: machine code, spills, compile times, and the bundle to time"
+	@echo "figures     regenerate docs/tlx-support.md and the figures about tlx in benchmarks/results/"
 	@echo "bench       time conversions against their sources (needs a Hopper GPU and torch)"
 	@echo "docs        regenerate the pages under docs/"
 	@echo "dist        build the sdist and the wheel"
@@ -154,6 +155,12 @@ tutorials: .venv-torch/.ready .venv-fork/.ready .venv-utlx/.ready .venv-triton-3
 	cp $(BUNDLE)/fork/*.cubin $(BUNDLE)/fork/*.ptx $(BUNDLE)/fork-newest
 	$(NEWEST) -m benchmarks.tutorials.spills --launches $(BUNDLE)/launches.json --launches $(BUNDLE)/blackwell.json \
 		--out benchmarks/results/tutorials-39.json ours=$(BUNDLE)/newest fork=$(BUNDLE)/fork-newest
+
+# What the pages and benchmarks/results/ say about tlx. Speed needs a Hopper GPU; without one that file stays as it is.
+figures: docs tutorials
+	@if $(TORCH_BIN)/python -c "import sys, torch; sys.exit(not torch.cuda.is_available())"; then \
+		$(TORCH_BIN)/python -m benchmarks.tutorials.run --bundle $(BUNDLE) --out benchmarks/results/tutorials-h200.json; \
+	else echo "no GPU: benchmarks/results/tutorials-h200.json is not measured again"; fi
 
 bench: .venv-torch/.ready
 	$(TORCH_BIN)/python benchmarks/gemm.py

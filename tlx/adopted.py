@@ -51,6 +51,11 @@ class AdoptedJITFunction(TLXJITFunction):
         """Whether TLX compiles it."""
         return uses_tlx(self)
 
+    @property
+    def cache_key(self) -> Any:
+        """Triton's own, with TLX's errors if it is a TLX kernel."""
+        return super().cache_key if self.is_tlx else JITFunction.cache_key.fget(self)
+
     def create_binder(self) -> Any:
         """TLX's binder or Triton's own."""
         return super().create_binder() if self.is_tlx else JITFunction.create_binder(self)

@@ -28,6 +28,17 @@ def unwrap(value: Any) -> Any:
     return value
 
 
+def described(value: Any) -> str:
+    """A value as an author knows it: its type where it is one of a kernel's, its text where it is known."""
+    value = _unwrap_if_constexpr(value)
+    ty = getattr(value, "type", None)
+    if ty is None or isinstance(value, type):
+        return repr(value)
+    if type(value).__name__ == "tensor":
+        return f"a block of {ty.scalar}" if ty.is_block() else f"a run-time {ty}"
+    return f"a value of type {ty}"
+
+
 def constant(value: Any, what: str, of: type = int) -> Any:
     """The compile-time value of an argument that TLX declares constexpr.
 
@@ -36,8 +47,20 @@ def constant(value: Any, what: str, of: type = int) -> Any:
     """
     value = _unwrap_if_constexpr(value)
     if not isinstance(value, of) or (of is int and isinstance(value, bool)):
-        raise TLXError(f"{what} must be a compile-time {of.__name__}, not {value!r}")
+        raise TLXError(f"{what} must be a compile-time {of.__name__}, not {described(value)}")
     return value
+
+
+def pending(value: Any) -> int:
+    """How many asynchronous operations a wait leaves under way.
+
+    Raises:
+        TLXError: it is no compile-time int, or negative.
+    """
+    number: int = constant(value, "pendings")
+    if number < 0:
+        raise TLXError(f"pendings must not be negative, it is {number}")
+    return number
 
 
 def builtin(fn: F) -> F:

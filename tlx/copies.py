@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .builtin import TLXError, builtin, constant, unwrap
+from .builtin import TLXError, builtin, constant, pending, unwrap
 from .types import async_token, buffered_tensor, mbarrier
 
 
@@ -74,7 +74,7 @@ def async_load_commit_group(tokens: Any = (), _semantic: Any = None) -> async_to
 @builtin
 def async_load_wait_group(pendings: int, tokens: Any = (), _semantic: Any = None) -> async_token:
     """Waits until at most ``pendings`` of the newest groups are under way."""
-    _semantic.copy_wait(constant(pendings, "pendings"))
+    _semantic.copy_wait(pending(pendings))
     return async_token()
 
 
@@ -150,7 +150,7 @@ def async_descriptor_store_wait(pendings: int, _semantic: Any = None) -> None:
     """Waits until at most ``pendings`` stores of this task still read their source; it says nothing about
     visibility.
     """
-    _semantic.tma_store_wait(constant(pendings, "pendings"))
+    _semantic.tma_store_wait(pending(pendings))
 
 
 @builtin

@@ -6,7 +6,7 @@ from typing import Any
 
 import triton.language as tl
 
-from .builtin import TLXError, builtin, constant, unwrap
+from .builtin import TLXError, builtin, constant, pending, unwrap
 
 
 @builtin
@@ -140,4 +140,4 @@ def async_dot_wait(pendings: int, inp: Any, _semantic: Any = None) -> Any:
     """
     if getattr(_semantic, "blackwell", False):
         raise TLXError("async_dot_wait is Hopper's: on Blackwell give async_dot mBarriers and wait for those")
-    return _semantic.wgmma_wait(constant(pendings, "pendings"), inp)
+    return _semantic.wgmma_wait(pending(pendings), inp)

@@ -12,7 +12,7 @@ from typing import Any
 
 from triton.language.core import base_type, base_value
 
-from .builtin import TLXError, builtin, constant, unwrap
+from .builtin import TLXError, builtin, constant, described, unwrap
 from .types import buffered_tensor, storage_kind
 
 
@@ -68,10 +68,10 @@ class reuse_group(base_value):  # type: ignore[misc]
             raise TLXError("a reuse_group needs at least one member")
         for member in args:
             if not isinstance(member, (buffered_tensor, reuse_group)):
-                raise TLXError(f"a reuse_group takes buffers and groups, not {member!r}")
+                raise TLXError(f"a reuse_group takes buffers and groups, not {described(member)}")
         kind = unwrap(group_type)
         if not isinstance(kind, reuse_group_type):
-            raise TLXError(f"group_type is a reuse_group_type, not {kind!r}")
+            raise TLXError(f"group_type is a reuse_group_type, not {described(kind)}")
         self.args = args
         self.group_type = kind
         self.group_size = constant(group_size, "group_size")
@@ -145,7 +145,7 @@ class storage_alias_spec_type_class(base_value):  # type: ignore[misc]
                 is no multiple of a member's slot, or more memory than ``buffer_size_bytes``.
         """
         if not isinstance(overlap_def, reuse_group):
-            raise TLXError(f"set_buffer_overlap takes a reuse_group, not {overlap_def!r}")
+            raise TLXError(f"set_buffer_overlap takes a reuse_group, not {described(overlap_def)}")
         self.pool.arrange(overlap_def)
 
     def _flatten_ir(self, handles: list[Any]) -> None:

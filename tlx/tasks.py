@@ -129,6 +129,8 @@ def get_bufidx_phase(accum_cnt: Any, NUM_BUFFERS: int, _semantic: Any = None) ->
     The counter runs on through all tiles of a role and is never reset. Both results are integers of its type.
     """
     buffers = constant(NUM_BUFFERS, "NUM_BUFFERS")
+    if buffers < 1:
+        raise TLXError(f"a ring has at least one buffer, not {buffers}")
     count = _semantic.to_tensor(accum_cnt)
     slot = count.__mod__(buffers, _semantic=_semantic)
     turn = count.__floordiv__(buffers, _semantic=_semantic)

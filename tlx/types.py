@@ -10,6 +10,7 @@ import enum
 import math
 from typing import Any
 
+import triton.language as tl
 from triton.experimental.gluon.language._core import shared_memory_descriptor, shared_memory_descriptor_type
 from triton.experimental.gluon.language.nvidia.blackwell import (
     tensor_memory_descriptor,
@@ -71,7 +72,8 @@ class _SharedType(base_type):  # type: ignore[misc]
         slots = f"{self.num} x " if self.num else ""
         return f"{self.tag}<{slots}{self.element_ty}{self.shape}>"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
     def gluon(self) -> Any:
         """The same type in Gluon's terms."""
@@ -125,6 +127,9 @@ class _SharedValue(base_value):  # type: ignore[misc]
         """The same descriptor as Gluon's builtins take it."""
         ty = self.type
         return shared_memory_descriptor(self.handle, ty.element_ty, ty.full_shape, ty.layout, ty.alloc_shape)
+
+    def __repr__(self) -> str:
+        return str(self.type)
 
     def _flatten_ir(self, handles: list[Any]) -> None:
         handles.append(self.handle)
@@ -180,6 +185,11 @@ class buffered_tensor_type(_SharedType):
         """What two equal types agree on."""
         return (*super().key(), self.storage, self.slots, self.scales)
 
+    def __repr__(self) -> str:
+        place = "" if self.storage is storage_kind.smem else f" in {self.storage.name}"
+        # Where a member of a pool has its slots is part of its type.
+        return super().__repr__() + place + ("" if self.slots is None else f" at slots {self.slots[:3]} of a pool")
+
     def mangle(self) -> str:
         """A text for names of specialised helper functions."""
         among = "" if self.slots is None else "M" + "_".join(map(str, self.slots))
@@ -226,28 +236,52 @@ class buffered_tensor(_SharedValue):
 class mbarrier_type(_SharedType):
     """Type of an ``mbarrier``: 64-bit words in shared memory, one per slot.
 
-    ``is_warp_barrier`` says that every thread of an arriving task counts, not the task once.
+    ``is_warp_barrier`` says that every thread of an arriving task counts, not the task once; ``is_remote`` that the
+    barrier is that of another CTA, whose rank the value carries along.
     """
 
     tag = "mbarrier"
 
     def __init__(
-        self, element_ty: Any, num: int, layout: Any, alloc_shape: list[int], is_warp_barrier: bool = False
+        self,
+        element_ty: Any,
+        num: int,
+        layout: Any,
+        alloc_shape: list[int],
+        is_warp_barrier: bool = False,
+        is_remote: bool = False,
     ) -> None:
         super().__init__(element_ty, [1], num, layout, alloc_shape)
         self.is_warp_barrier = is_warp_barrier
+        self.is_remote = is_remote
 
     def key(self) -> tuple[Any, ...]:
         """What two equal types agree on."""
-        return (*super().key(), self.is_warp_barrier)
+        return (*super().key(), self.is_warp_barrier, self.is_remote)
+
+    def __repr__(self) -> str:
+        kinds = ("remote ", self.is_remote), ("warp ", self.is_warp_barrier)
+        return "".join(word for word, holds in kinds if holds) + super().__repr__()
 
     def mangle(self) -> str:
         """A text for names of specialised helper functions."""
-        return super().mangle() + ("W" if self.is_warp_barrier else "")
+        return super().mangle() + ("W" if self.is_warp_barrier else "") + ("R" if self.is_remote else "")
 
     def wrap(self, handle: Any) -> mbarrier:
         """A barrier of this type around an IR handle."""
         return mbarrier(handle, self)
+
+    def _flatten_ir_types(self, builder: Any, out: list[Any]) -> None:
+        super()._flatten_ir_types(builder, out)
+        if self.is_remote:
+            out.append(tl.int32.to_ir(builder))
+
+    def _unflatten_ir(self, handles: list[Any], cursor: int) -> tuple[Any, int]:
+        value, cursor = super()._unflatten_ir(handles, cursor)
+        if self.is_remote:
+            value.remote_rank = tl.tensor(handles[cursor], tl.int32)
+            cursor += 1
+        return value, cursor
 
 
 class mbarrier(_SharedValue):
@@ -255,6 +289,11 @@ class mbarrier(_SharedValue):
 
     #: CTA of the cluster that it belongs to, after ``remote_view``; None for this CTA's own
     remote_rank: Any = None
+
+    def _flatten_ir(self, handles: list[Any]) -> None:
+        super()._flatten_ir(handles)
+        if self.remote_rank is not None:
+            handles.append(self.remote_rank.handle)
 
     @property
     def is_warp_barrier(self) -> bool:

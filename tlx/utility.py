@@ -6,7 +6,7 @@ from typing import Any
 
 import triton.language as tl
 
-from .builtin import TLXError, builtin, constant, unwrap
+from .builtin import TLXError, builtin, constant, described, unwrap
 
 
 @builtin
@@ -15,7 +15,7 @@ def dtype_of(v: Any, _semantic: Any = None) -> Any:
     value = unwrap(v)
     ty = getattr(value, "dtype", None)
     if ty is None:
-        raise TLXError(f"dtype_of: {value!r} has no element type")
+        raise TLXError(f"dtype_of: {described(value)} has no element type")
     ty = ty.scalar if hasattr(ty, "scalar") else ty
     return ty.element_ty if ty.is_ptr() else ty
 
@@ -25,7 +25,7 @@ def size_of(dtype: Any, _semantic: Any = None) -> Any:
     """Bytes of one element of ``dtype``, as a ``tl.constexpr``."""
     ty = unwrap(dtype)
     if not isinstance(ty, tl.dtype):
-        raise TLXError(f"size_of takes a dtype, not {ty!r}")
+        raise TLXError(f"size_of takes a dtype, not {described(ty)}")
     return tl.constexpr(ty.primitive_bitwidth // 8)
 
 
@@ -35,7 +35,7 @@ def get_fp8_format_name(dtype: Any, _semantic: Any = None) -> Any:
     ty = unwrap(dtype)
     names = {tl.float8e5: "e5m2", tl.float8e4nv: "e4m3"}
     if ty not in names:
-        raise TLXError(f"get_fp8_format_name takes tl.float8e5 or tl.float8e4nv, not {ty!r}")
+        raise TLXError(f"get_fp8_format_name takes tl.float8e5 or tl.float8e4nv, not {described(ty)}")
     return tl.constexpr(names[ty])
 
 

@@ -45,6 +45,8 @@ class Axis:
     doubled: bool = False
     #: Made in a place that cannot be rewritten (a helper, a block shape): its rows cannot be divided.
     fixed: bool = False
+    #: The box of a descriptor has it: its rows can be divided where no access through the descriptor is left.
+    boxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class Access:
     pointer: str
     #: Batch dimensions first, then the block's axes in the value's order.
     dimensions: tuple[Dimension, ...]
+    #: The source accesses it through a descriptor: by the TMA, too.
+    described: bool = False
     #: The mask holds more than the bounds of the dimensions: a lower bound, a condition that is loaded or causal.
     partial: bool = False
 
@@ -136,6 +140,8 @@ class Load:
     beside: frozenset[str] = frozenset()
     #: It goes through a block pointer, which newer Tritons and tlx do not have: it cannot stay as it is.
     block_pointer: bool = False
+    #: It goes through a descriptor that the kernel makes.
+    descriptor: bool = False
     #: For a scalar: elements from the beginning of the parameter's memory, and what stands for the value.
     offset: Poly | None = None
     symbol: Symbol | None = None
@@ -171,6 +177,7 @@ class Store:
     bounds: tuple[RowBound, ...] = ()
     #: As of a load.
     block_pointer: bool = False
+    descriptor: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +194,9 @@ class BlockAxis:
 
 @dataclass(frozen=True, slots=True)
 class BlockAccess:
-    """A load or store through a block pointer, with what is needed to write it with ordinary pointers."""
+    """An access through a block pointer or a descriptor, with what is needed to write it with ordinary pointers."""
 
-    #: The call, and the argument that is the block pointer.
+    #: The call, and the argument that is the block pointer, or what the descriptor's method is called of.
     span: Span
     pointer: Span
     statement: Span
@@ -202,6 +209,8 @@ class BlockAccess:
     scope: tuple[tuple[str, Poly], ...]
     #: Names that its statement reads outside of the block pointer.
     beside: frozenset[str]
+    #: Of a descriptor: the function that does the same with pointers ("load", "store", "atomic_add" …); else empty.
+    method: str = ""
 
 
 class Operand(Enum):
@@ -266,7 +275,7 @@ class Dot:
     beside: frozenset[str] = frozenset()
     #: Operand dtypes (Triton's short names) for which the tensor cores add up in the sum as the statement says.
     dtypes: tuple[str, ...] = ()
-    #: Text of the dtype the product is added up in, where that is not what its operands' dtype implies.
+    #: Text of the dtype the product is added up in, where async_dot has to be told.
     rounded: str = ""
 
 

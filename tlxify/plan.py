@@ -60,6 +60,8 @@ class Fill:
     in_place: bool
     #: The statement is a branch whose arms load the tile: all of it is replaced.
     whole: bool = False
+    #: Lengths of the block in registers where it has axes of one element, which the slot has not; else empty.
+    shape: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class DotStep:
     addend: str
     a: Side
     b: Side
-    #: The dtype it is added up in as the source writes it, where the operands' dtype implies another.
+    #: Text of the dtype it is added up in, where async_dot has to be told.
     rounded: str = ""
     #: Stays unretired until the next trip of its loop.
     in_flight: bool = False
@@ -109,7 +111,9 @@ class DotStep:
 
 @dataclass(frozen=True, slots=True)
 class WrittenOut:
-    """An access through a block pointer that a role keeps, with ordinary pointers: tlx and new Tritons have no others.
+    """An access through a block pointer or a descriptor that a role keeps, with ordinary pointers.
+
+    tlx and new Tritons have no block pointers; a store through a descriptor may write past the end of a row.
 
     The texts are expressions over names in scope.
     """
@@ -122,6 +126,9 @@ class WrittenOut:
     pointer: str
     mask: str | None
     other: str | None
+    #: The function of the language to call in place of a descriptor's method; empty for a block pointer, which is an
+    #: argument of that function already.
+    function: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +266,17 @@ class Operands:
 
 
 @dataclass(frozen=True, slots=True)
+class Starts:
+    """What the first coordinates of a view's tiles are multiples of along one axis, in elements."""
+
+    descriptor: str
+    #: Of the view, from its last: -1 or -2.
+    axis: int
+    #: Expressions over parameters; each coordinate is a sum of multiples of them and of 16.
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchGuard:
     """What must hold at a launch for the specialized kernel to run."""
 
@@ -272,6 +290,8 @@ class LaunchGuard:
     claims: tuple[str, ...] = ()
     #: Parameters that are descriptors, with the lengths that their blocks must have.
     blocks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    #: Where tiles start at what is no multiple of 16 elements: such an axis must not be the contiguous one.
+    starts: tuple[Starts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

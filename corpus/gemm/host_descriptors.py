@@ -36,7 +36,7 @@ def host_descriptor_kernel(
         a = a_desc.load([row, k])
         b = b_desc.load([col, k])
         acc = tl.dot(a, b.T, acc)
-    c_desc.store([row, col], acc.to(a_desc.dtype))
+    c_desc.store([row, col], acc.to(c_desc.dtype))
 
 
 def matmul_nt(a, b):

@@ -139,3 +139,40 @@ def test_what_is_no_flag_is_read_as_the_launches_make_it(stage, values):
     assert plain.undecided == ("STAGE",)
     assert [facts.assumed for facts in others] == [(("STAGE", value),) for value in values]
     assert not any(facts.undecided for facts in others)
+
+
+USUAL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(a_ptr, M, s, FLAG: tl.constexpr, T: tl.constexpr):
+    i = tl.arange(0, T)
+    if FLAG:
+        n = M
+    else:
+        n = tl.load(a_ptr)
+    x = tl.load(a_ptr + i * s, mask=i < n)
+
+def launch(a, flag{default}):
+    {before}
+    kernel[(1,)](a, 1, 1, FLAG={passed}, T=16)
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "before", "passed", "first"),
+    [
+        ("=True", "pass", "flag", True),
+        ("=False", "pass", "flag", False),
+        ("", "pass", "flag", False),
+        ("=None", "pass", "flag", False),
+        ("=True", "flag = a.stride(0) == 1", "flag", False),
+        ("", "pass", "True", True),
+        ("=True", "pass", "not flag", False),
+    ],
+)
+def test_launches_here_say_which_arm_is_read_first(default, before, passed, first):
+    text = USUAL.format(default=default, before=before, passed=passed)
+    (kernel,) = find_kernels(parse_module(SourceFile("kernel.py", text)))
+    assert [dict(facts.assumed).get("FLAG") for facts in readings(kernel)] == [None, first, not first]

@@ -22,8 +22,9 @@ for t in range(0, K, TK):
     [
         ("tl.float32", "acc += tl.dot(a, b)", Sum.ADDED, FLOATS, ""),
         ("tl.float32", "acc = tl.dot(a, b, acc)", Sum.ADDED, FLOATS, ""),
-        ("tl.int32", "acc += tl.dot(a, b)", Sum.ADDED, INTEGERS, ""),
-        ("tl.int32", "acc = tl.dot(a, b, acc, out_dtype=tl.int32)", Sum.ADDED, INTEGERS, ""),
+        ("tl.int32", "acc += tl.dot(a, b)", Sum.ADDED, INTEGERS, "tl.int32"),
+        ("tl.int32", "acc = tl.dot(a, b, acc, out_dtype=tl.int32)", Sum.ADDED, INTEGERS, "tl.int32"),
+        ("tl.int32", "x = tl.dot(a, b, out_dtype=tl.int32)", Sum.ALONE, INTEGERS, "tl.int32"),
         ("a.dtype", "acc += tl.dot(a, b)", Sum.ADDED, FLOATS, ""),
         ("tl.float32", "x = tl.dot(a, b)", Sum.ALONE, (*FLOATS, *INTEGERS), ""),
         ("tl.float32", "acc += tl.dot(a, b) * 2.0", Sum.WITHIN, (*FLOATS, *INTEGERS), ""),

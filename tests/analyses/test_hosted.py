@@ -6,6 +6,8 @@ import pytest
 
 from tests.analyses.kernels import facts_of
 from tlxify.diagnostics import Decline
+from tlxify.pipeline import analyze
+from tlxify.source import SourceFile
 
 DOT = """
 x = a_ptr.load([pid * TM, 0])
@@ -55,3 +57,36 @@ def test_what_is_no_parameter_is_no_descriptor(use):
     with pytest.raises(Decline) as caught:
         facts_of(use)
     assert caught.value.diagnostic.code == "TLX210"
+
+
+GROUPS = """
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+@triton.jit
+def kernel(x_desc, w_desc, y_desc, M, N, K, G, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    row, col = tl.program_id(0) * BM, tl.program_id(1) * BN
+    for group in range(G):
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, K, BK):
+            x = x_desc.load([row, k])
+            w = w_desc.load([group * K + k, col])
+            acc = tl.dot(x, w, acc)
+        y_desc.store([group, row, col], acc.to(tl.float16).reshape(1, BM, BN))
+
+def launch(x, w, y, BM, BN, BK):
+    x_desc = TensorDescriptor.from_tensor(x, [BM, BK])
+    w_desc = TensorDescriptor.from_tensor(w, [BK, BN])
+    y_desc = TensorDescriptor.from_tensor(y, [1, BM, BN])
+    grid = (triton.cdiv(x.shape[0], BM), triton.cdiv(w.shape[1], BN))
+    kernel[grid](x_desc, w_desc, y_desc, x.shape[0], w.shape[1], x.shape[1], y.shape[0], BM, BN, BK)
+"""
+
+
+def test_a_contract_describes_tensors_as_long_as_they_are_walked():
+    (found,) = analyze(SourceFile("kernel.py", GROUPS))
+    tensors = {spec.name: (spec.shape, spec.strides, spec.block) for spec in found.contract.tensors}
+    assert tensors["w_desc"] == (("K + K * (G - 1)", "extent_1"), ("any", "1"), ("BK", "BN"))
+    assert tensors["y_desc"] == (("G", "extent_0", "extent_1"), ("any", "any", "1"), ("1", "BM", "BN"))
+    assert not found.contract.multiples, "a descriptor masks by itself"

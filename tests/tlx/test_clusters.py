@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("triton")
 
+import triton
 import triton.language as tl
 from triton.compiler.errors import CompilationError
 
@@ -92,6 +93,47 @@ def test_barriers_are_published():
     ]
     assert order == sorted(order)
     assert order[-1] < ptx.index("mapa.shared::cluster")
+
+
+@triton.jit
+def arrive_there(bar):
+    tlx.barrier_arrive(bar)
+
+
+@tlx.jit
+def carried(out, n):
+    bars = tlx.alloc_barriers(2)
+    there = tlx.remote_view(bars[0], 1)
+    arrive_there(there)
+    for _ in range(n):
+        tlx.barrier_arrive(there)
+        there = tlx.remote_view(bars[1], n & 1)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tl.store(out, 1)
+        with tlx.async_task(num_warps=4):
+            tlx.barrier_arrive(there)
+
+
+@clustered
+def test_a_remote_view_stays_remote():
+    # Handed to a helper, carried by a loop, captured by a task: never an arrival at this CTA's own barrier.
+    ptx = re.sub(r"[ \t]+", " ", tlx.compile(carried, {"out": "*i32", "n": "i32"}, options=PAIR).asm["ptx"])
+    assert ptx.count("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%tlx_a], 1;") >= 3
+    assert not re.search(r"mbarrier\.arrive\.shared", ptx)
+
+
+@tlx.jit
+def signals_another(desc):
+    tile = tlx.local_alloc((64, 64), tl.float16, 1)
+    bars = tlx.alloc_barriers(1)
+    tlx.async_descriptor_load(desc, tile[0], [0, 0], tlx.remote_view(bars[0], 1))
+
+
+@clustered
+def test_copies_signal_this_ctas_barriers_alone():
+    with pytest.raises(CompilationError, match="async_descriptor_load takes a barrier of this CTA"):
+        tlx.compile(signals_another, {"desc": "tensordesc<fp16[64,64]>"}, options=PAIR)
 
 
 @tlx.jit
@@ -178,7 +220,7 @@ def misused(out, desc, WHAT: tl.constexpr):
     [
         ("arrive", 1, "the kernel is launched without clusters: give ctas_per_cga"),
         ("rank", 2, "there is no CTA 2 in a cluster of 2"),
-        ("wait", 2, "can arrive at a barrier of another one, but wait only at its own"),
+        ("wait", 2, "can arrive at a barrier of another, but wait only at its own"),
         ("two_ctas", 2, "two_ctas of async_descriptor_load is not available"),
         ("device", 2, "needs a descriptor that the host made"),
         ("unlike", 2, "are not alike"),

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("triton")
 
+import triton
 import triton.language as tl
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,6 +173,27 @@ def test_a_pool_first_used_in_control_flow_exists_before(where):
     assert text.count("ttg.local_alloc") == 1
     inner = re.search(r"scf\.(for|while|if)|ttg\.warp_specialize", text)
     assert text.index("ttg.local_alloc") < inner.start()
+
+
+@triton.jit
+def fill(member):
+    tlx.local_store(member[0], tl.zeros((64, 64), tl.float32))
+
+
+@tlx.jit
+def handed_over(out, n):
+    pool = tlx.storage_alias_spec()
+    a = tlx.local_alloc((64, 64), tl.float32, 1, reuse=pool)
+    b = tlx.local_alloc((64, 64), tl.float32, 1, reuse=pool)
+    fill(a)
+    for i in range(n):
+        tlx.local_store(b[0], tlx.local_load(a[0]) + i)
+    tl.store(out, tl.sum(tlx.local_load(b[0])))
+
+
+def test_a_helper_gets_a_member_of_a_pool():
+    text = tlx.compile(handed_over, {"out": "*fp32", "n": "i32"}).asm["ttgir"]
+    assert text.count("ttg.local_alloc") == 1
 
 
 @tlx.jit

@@ -77,6 +77,16 @@ def test_a_failing_source_is_its_own_verdict(sample, origin, code, text):
     assert "help: " in said.detail
 
 
+def test_results_that_are_zero_in_every_launch_prove_nothing(sample):
+    # Both are equally wrong about what they read: nothing of it is ever kept.
+    module = samples.TEXT.replace("acc.to(c_ptr.dtype.element_ty)", "(acc * 0).to(c_ptr.dtype.element_ty)")
+    finite = tuple(replace(tensor, values=("1", "2")) for tensor in sample.contract.tensors)
+    verdict = verify(replace(sample, module_text=module, contract=replace(sample.contract, tensors=finite)))
+    assert verdict.rung == Rung.PROTOCOL
+    (finding,) = verdict.findings
+    assert (finding.rung, finding.code) == (Rung.SIMULATED, "vacuous")
+
+
 def test_a_launch_can_be_repeated_alone(sample):
     head, marker, tail = samples.TEXT.rpartition("acc = tl.maximum(acc, 0.0)")
     assert marker

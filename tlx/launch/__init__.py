@@ -23,6 +23,7 @@ from tlx.launch.guard import (
     require_block,
     require_disjoint,
     require_dtypes,
+    require_starts,
     tma_view,
 )
 from tlx.launch.policy import policy
@@ -50,6 +51,7 @@ __all__ = [
     "require_block",
     "require_disjoint",
     "require_dtypes",
+    "require_starts",
     "specialized",
     "stats",
     "tma_view",

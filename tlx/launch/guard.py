@@ -39,6 +39,7 @@ __all__ = [
     "require_block",
     "require_disjoint",
     "require_dtypes",
+    "require_starts",
     "tma_view",
 ]
 
@@ -183,6 +184,19 @@ def require_along_depth(view: TmaView, *, transposed: bool) -> None:
     if view.itemsize == 1 and view.transposed != transposed:
         text = f"{view.name} is not contiguous along the axis that its dot contracts, as 8-bit operands must be"
         raise Fallback("depth-stride", text)
+
+
+def require_starts(view: TmaView, *, axis: int, steps: Sequence[int]) -> None:
+    """Tiles of `view` start at sums of multiples of `steps` elements along `axis`, -1 or -2.
+
+    Along the contiguous axis the TMA starts at whole 16 bytes only: anything else ends in an illegal instruction
+    (measured on an H200 under Triton 3.6). Raises `Fallback` with code `tile-start`.
+    """
+    contiguous = -2 if view.transposed else -1
+    for step in steps if axis == contiguous else ():
+        if step * view.itemsize % TMA_ALIGNMENT:
+            text = f"tiles of {view.name} start at any multiple of {step} elements along its contiguous axis"
+            raise Fallback("tile-start", f"{text}, the TMA at whole 16 bytes")
 
 
 def require_disjoint(

@@ -106,10 +106,14 @@ def _describer(number: int, args: Sequence[Any], named: Sequence[Any]) -> Descri
         if is_symbolic(value):
             return None
         if is_pointer(value):
-            parts += _memory(variable, value)
+            parts += [f"{variable}.data_ptr()", f"{variable}.dtype"]
+            if hasattr(value, "get_device"):
+                parts.append(f"{variable}.get_device()")
+            elif hasattr(value, "device"):
+                parts.append(f"str({variable}.device)")
         elif is_descriptor(value):
-            # Lists of numbers compare as what they mean once they are tuples.
-            parts += _memory(f"{variable}.base", value.base)
+            # The form says nothing of the tensor behind it. Lists of numbers compare as what they mean as tuples.
+            parts += [f"{variable}.base.data_ptr()", f"{variable}.base.dtype", f"place({variable}.base)"]
             parts += [f"tuple({variable}.{what})" for what in ("shape", "strides", "block_shape")]
             parts += [f"{variable}.padding", f"getattr({variable}, 'round_f32_to_tf32', False)"]
         elif _is_plain(value):
@@ -121,19 +125,15 @@ def _describer(number: int, args: Sequence[Any], named: Sequence[Any]) -> Descri
         if values:
             lines.append(f"    ({''.join(f'{prefix}{index}, ' for index in range(len(values)))}) = {source}")
     lines.append(f"    return ({', '.join(parts)},)")
-    scope: dict[str, Any] = {}
+    scope: dict[str, Any] = {"place": _place}
     exec("\n".join(lines), scope)
     describe: Describe = scope["describe"]
     return describe
 
 
-def _memory(variable: str, value: Any) -> list[str]:
-    parts = [f"{variable}.data_ptr()", f"{variable}.dtype"]
-    if hasattr(value, "get_device"):
-        parts.append(f"{variable}.get_device()")
-    elif hasattr(value, "device"):
-        parts.append(f"str({variable}.device)")
-    return parts
+def _place(value: Any) -> Any:
+    """The device of a tensor, where it tells."""
+    return value.get_device() if hasattr(value, "get_device") else str(getattr(value, "device", ""))
 
 
 def _is_plain(value: Any) -> bool:

@@ -8,13 +8,15 @@ import triton.language as tl
 from triton.experimental.gluon.language import _core as ttgl
 from triton.experimental.gluon.language.nvidia import hopper
 
-from ..builtin import TLXError, unwrap
+from ..builtin import TLXError, described, unwrap
 from ..types import mbarrier, mbarrier_type
 from .blocks import BlockSemantic
 from .state import current
 
 #: arrivals that the 20-bit counter of an mbarrier holds
 _MAX_ARRIVALS = (1 << 20) - 1
+#: of a CTA
+MOST_THREADS = 1024
 
 
 class BarrierSemantic(BlockSemantic):
@@ -45,15 +47,41 @@ class BarrierSemantic(BlockSemantic):
         hopper.fence_async_shared(_semantic=self)
         return array
 
-    def _single(self, bar: Any, what: str) -> mbarrier:
+    def _single(self, bar: Any, what: str, *, remote: bool = False) -> mbarrier:
+        """One barrier, of this CTA unless ``remote``."""
         if not isinstance(bar, mbarrier):
-            raise TLXError(f"{what} takes an mbarrier, not {bar!r}")
+            raise TLXError(f"{what} takes an mbarrier, not {described(bar)}")
         if bar.num:
             raise TLXError(f"{what} takes one barrier, not an array of {bar.num}: write bars[slot]")
+        if bar.remote_rank is not None and not remote:
+            raise TLXError(
+                f"{what} takes a barrier of this CTA: it can arrive at a barrier of another, but wait only at its own"
+            )
         return bar
 
+    def _whole_number(self, value: Any, what: str) -> Any:
+        """An integer scalar, as an i32."""
+        number = self.to_tensor(value)
+        if number.type.is_block() or not number.type.scalar.is_int():
+            raise TLXError(f"{what} must be an integer scalar, not {described(value)}")
+        return self.cast(number, tl.int32)
+
     def _predicate(self, pred: Any) -> Any:
-        return True if unwrap(pred) is None else self.cast(self.to_tensor(pred), tl.int1)
+        if unwrap(pred) is None:
+            return True
+        value = self.to_tensor(pred)
+        if value.type.is_block() or not value.type.scalar.is_int():
+            raise TLXError(f"pred must be a boolean scalar, not {described(pred)}")
+        return self.cast(value, tl.int1)
+
+    def _mask(self, mask: Any, what: str) -> Any:
+        """Booleans, or None."""
+        if unwrap(mask) is None:
+            return None
+        gate = self.to_tensor(mask)
+        if gate.type.scalar != tl.int1:
+            raise TLXError(f"the mask of {what} must be a block of booleans, not {described(mask)}")
+        return gate
 
     def mbarrier_expect(self, bar: Any, size: int, pred: Any) -> None:
         """arrive.expect_tx by one thread."""
@@ -64,10 +92,7 @@ class BarrierSemantic(BlockSemantic):
 
     def mbarrier_wait(self, bar: Any, phase: Any, pred: Any) -> None:
         """try_wait.parity until it succeeds."""
-        own = self._single(bar, "barrier_wait")
-        if own.remote_rank is not None:
-            raise TLXError("a CTA can arrive at a barrier of another one, but wait only at its own")
-        raw = own.gluon()
+        raw = self._single(bar, "barrier_wait").gluon()
         parity = unwrap(phase)
         if isinstance(parity, bool) or getattr(getattr(parity, "type", None), "scalar", None) == tl.int1:
             raise TLXError(
@@ -75,7 +100,7 @@ class BarrierSemantic(BlockSemantic):
             )
         if isinstance(parity, int) and parity not in (0, 1):
             raise TLXError(f"the phase of barrier_wait is 0 or 1, not {parity}")
-        parity = self.cast(self.to_tensor(parity), tl.int32)
+        parity = self._whole_number(parity, "the phase of barrier_wait")
         hopper.mbarrier.wait(raw, parity, pred=self._predicate(pred), _semantic=self)
 
     def mbarrier_arrive(self, bar: Any, count: int, pred: Any) -> None:
@@ -102,6 +127,8 @@ class BarrierSemantic(BlockSemantic):
             raise TLXError(
                 f"named barrier {bar}: {threads} threads must be a multiple of 32 and include this task's own {own}"
             )
+        if threads > MOST_THREADS:
+            raise TLXError(f"named barrier {bar}: a CTA has at most {MOST_THREADS} threads, not {threads}")
         known = current().named_barriers.setdefault(bar, threads)
         if known != threads:
             raise TLXError(

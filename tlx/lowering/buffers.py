@@ -10,7 +10,7 @@ from triton.experimental.gluon.language import _core as ttgl
 from triton.experimental.gluon.language._layouts import NVMMASharedLayout
 from triton.experimental.gluon.language.nvidia import hopper
 
-from ..builtin import TLXError, unwrap
+from ..builtin import TLXError, described, unwrap
 from ..types import _SharedValue, buffered_tensor, buffered_tensor_type, mbarrier, mbarrier_type, storage_kind
 from . import versions
 from .barriers import BarrierSemantic
@@ -28,7 +28,9 @@ class BufferSemantic(BarrierSemantic):
     def tile_type(self, shape: list[int], dtype: Any, num: int) -> buffered_tensor_type:
         """The type of an array of tiles in shared memory."""
         if not isinstance(dtype, tl.dtype) or dtype.is_ptr():
-            raise TLXError(f"local_alloc takes an element type, not {dtype!r}")
+            raise TLXError(f"local_alloc takes an element type, not {described(dtype)}")
+        if dtype == tl.int1:
+            raise TLXError("a tile cannot hold booleans: store them as int8")
         if not shape or not all(map(_power_of_two, shape)):
             raise TLXError(f"extents of a tile must be powers of two, not {shape}")
         return buffered_tensor_type(dtype, shape, num, shared_layout(shape, dtype), [num, *shape])
@@ -77,7 +79,7 @@ class BufferSemantic(BarrierSemantic):
 
     def _tile(self, buf: Any, what: str) -> buffered_tensor:
         if not isinstance(buf, buffered_tensor):
-            raise TLXError(f"{what} takes a buffer view, not {buf!r}")
+            raise TLXError(f"{what} takes a buffer view, not {described(buf)}")
         if buf.num:
             raise TLXError(f"{what} takes one tile, not an array of {buf.num}: write buf[slot]")
         return buf
@@ -97,7 +99,7 @@ class BufferSemantic(BarrierSemantic):
     def shared_view(self, buf: Any, index: Any) -> Any:
         """One slot of an array; of a view, one entry of its leading dimension."""
         if not isinstance(buf, _SharedValue):
-            raise TLXError(f"local_view takes a buffer or barriers, not {buf!r}")
+            raise TLXError(f"local_view takes a buffer or barriers, not {described(buf)}")
         extent = buf.num or buf.shape[0]
         if isinstance(buf, mbarrier) and not buf.num:
             raise TLXError("this already is one barrier: it cannot be indexed")
@@ -220,7 +222,7 @@ class BufferSemantic(BarrierSemantic):
     def shared_reinterpret(self, buf: Any, dtype: Any, shape: list[int] | None) -> buffered_tensor:
         """Another type over the same bytes."""
         if not isinstance(buf, buffered_tensor):
-            raise TLXError(f"local_reinterpret takes a buffer, not {buf!r}")
+            raise TLXError(f"local_reinterpret takes a buffer, not {described(buf)}")
         self._whole(buf, "local_reinterpret")
         extents = list(buf.shape) if shape is None else shape
         want = math.prod(extents) * max(buf.num, 1) * dtype.primitive_bitwidth // 8
@@ -253,6 +255,7 @@ class BufferSemantic(BarrierSemantic):
 
     def memory_fence(self, scope: str) -> None:
         """A proxy fence, or a fence over global memory."""
+        self.only_nvidia("fence")
         if scope == "async_shared":
             hopper.fence_async_shared(_semantic=self)
         else:

@@ -8,7 +8,7 @@ import triton.language as tl
 from triton.experimental.gluon.language import _core as ttgl
 from triton.experimental.gluon.language._layouts import SwizzledSharedLayout
 
-from ..builtin import TLXError
+from ..builtin import TLXError, described
 from ..clc import clc_response, clc_response_type
 from . import versions
 from .clusters import ClusterSemantic
@@ -39,7 +39,7 @@ class ClcSemantic(ClusterSemantic):
 
     def _response(self, value: Any) -> Any:
         if not isinstance(value, clc_response) or value.num:
-            raise TLXError(f"a request for work takes one clc_response, responses[k], not {value!r}")
+            raise TLXError(f"a request for work takes one clc_response, responses[k], not {described(value)}")
         return value.gluon()
 
     def clc_try_cancel(self, response: Any, bar: Any, multi_ctas: bool) -> None:

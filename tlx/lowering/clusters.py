@@ -12,7 +12,7 @@ import triton.language as tl
 from triton.experimental.gluon.language import _core as ttgl
 
 from ..builtin import TLXError, unwrap
-from ..types import buffered_tensor, mbarrier
+from ..types import buffered_tensor, mbarrier, mbarrier_type
 from . import versions
 from .state import current
 from .tcgen05 import Tcgen05Semantic
@@ -118,7 +118,7 @@ class ClusterSemantic(Tcgen05Semantic):
     def remote_arrive(self, bar: Any, count: int, rank: Any, pred: Any) -> None:
         """One thread of the task arrives at the barrier of another CTA."""
         self._clustered("remote_cta_rank")
-        target = self._single(bar, "barrier_arrive")
+        target = self._single(bar, "barrier_arrive", remote=True)
         times = count * (32 * self.warps if target.is_warp_barrier else 1)
         self.meet()
         self.by_one_thread(
@@ -183,9 +183,11 @@ class ClusterSemantic(Tcgen05Semantic):
         """A barrier of another CTA, to arrive at."""
         self._clustered("remote_view")
         own = self._single(bar, "remote_view")
-        if own.remote_rank is not None:
-            raise TLXError("remote_view: this already is a barrier of another CTA")
-        other = mbarrier(own.handle, own.type)
+        ty = own.type
+        other = mbarrier(
+            own.handle,
+            mbarrier_type(ty.element_ty, ty.num, ty.layout, ty.alloc_shape, ty.is_warp_barrier, is_remote=True),
+        )
         other.remote_rank = self._rank(rank)
         return other
 

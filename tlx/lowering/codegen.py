@@ -20,8 +20,11 @@ from triton.compiler.code_generator import CodeGenerator, _unwrap_if_constexpr
 from triton.compiler.errors import CompilationError
 from triton.language import str_to_ty
 
+from ..builtin import TLXError
 from ..descriptors import tensor_descriptor_ptr
-from ..tasks import RegionSpec, async_task, async_tasks
+from ..storage import storage_alias_spec_type_class
+from ..tasks import RegionSpec, TaskSpec, async_task, async_tasks
+from ..types import _SharedValue
 from . import sums, tasks
 from .descriptors import TensorDescriptor, adopt_type
 from .layouts import preferred
@@ -141,8 +144,10 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
 
     def visit_For(self, node: ast.For) -> None:
         """Stock, with settled layouts."""
-        assert isinstance(node.iter, ast.Call), "kernels loop over range, tl.range or tl.static_range"
-        assert isinstance(node.target, ast.Name), "kernels loop with one name"
+        if not isinstance(node.iter, ast.Call):
+            raise self.error(node, "kernels loop over range, tl.range or tl.static_range")
+        if not isinstance(node.target, ast.Name):
+            raise self.error(node, "a loop of a kernel counts in one name")
         # An unrolled body carries nothing from turn to turn.
         if self.visit(node.iter.func) is code_generator.language.static_range:
             super().visit_For(node)
@@ -166,6 +171,12 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
             values = [_unwrap_if_constexpr(self.visit(bound)) for bound in bounds]
             types = [self.semantic.to_tensor(value).dtype for value in values if value is not None]
         return functools.reduce(self.semantic.integer_promote_impl, types)
+
+    def _verify_loop_carried_variable(self, name: str, loop_val: Any, live_val: Any) -> None:
+        """Stock, and for buffers and barriers too: two kinds may be one type in the IR."""
+        super()._verify_loop_carried_variable(name, loop_val, live_val)
+        if isinstance(live_val, _SharedValue | code_generator.language.tuple) and loop_val.type != live_val.type:
+            raise TLXError(f"{name} is {live_val.type} before the loop and {loop_val.type} after a turn of it")
 
     def visit_While(self, node: ast.While) -> None:
         """Stock, with settled layouts."""
@@ -200,9 +211,15 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
             # The first generator that sees an error is the one whose source it is about.
             if not hasattr(error, "located"):
                 error.located = True
+                # Triton quotes Python's own errors.
+                reason = error.__cause__ or error.__context__
+                if reason is not None and str(reason):
+                    error.message = error.message.replace(repr(reason), str(reason))
                 line = self.begin_line + getattr(error.node, "lineno", 1)
                 error.message = f"{self.file_name}:{line}\n{error.message}"
             raise
+        if isinstance(value, RegionSpec | TaskSpec):
+            raise self.error(node, "async_tasks and async_task do nothing by themselves: open them in a with statement")
         outcome = self.outcomes.get(id(node))
         return value if outcome is None else outcome(value)
 
@@ -322,8 +339,22 @@ def _rebound(function: Any) -> Any:
 _call_helper = _rebound(CodeGenerator.call_JitFunction)
 
 
+def _handed(value: Any) -> Iterator[Any]:
+    """What is in an argument of a helper."""
+    if isinstance(value, list | tuple | code_generator.language.tuple):
+        for part in value:
+            yield from _handed(part)
+    else:
+        yield value
+
+
 def _call(self: TLXCodeGenerator, fn: Any, *rest: Any, **words: Any) -> Any:
-    """Stock, but long rows are summed in our own way."""
+    """Stock, but long rows are summed in our own way, and pools whose members a helper gets are there before it."""
+    for value in _handed([*rest, *words.values()]):
+        if isinstance(value, PooledBuffer):
+            value.pool.lay_out()
+        if isinstance(value, storage_alias_spec_type_class):
+            raise TLXError("a storage_alias_spec stays in the function that made it: give helpers the buffers instead")
     return _call_helper(self, sums.combination(fn) if self.semantic.long_rows else fn, *rest, **words)
 
 

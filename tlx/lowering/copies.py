@@ -9,7 +9,7 @@ from triton._C.libtriton import ir
 from triton.experimental.gluon.language._layouts import NVMMASharedLayout
 from triton.experimental.gluon.language.nvidia import hopper
 
-from ..builtin import TLXError, unwrap
+from ..builtin import TLXError, described, unwrap
 from ..types import buffered_tensor, buffered_tensor_type
 from . import versions
 from .descriptors import TensorDescriptor
@@ -35,7 +35,7 @@ class CopySemantic(TensorMemorySemantic):
         if other is not None and mask is None:
             raise TLXError("other makes sense with a mask only")
         fill = None if other is None else self.cast(self.to_tensor(other), tile.dtype)
-        gate = None if mask is None else self.to_tensor(mask)
+        gate = self._mask(mask, "async_load")
         src, gate, fill = self._together(src, gate, fill)
         versions.cp_async(src, tile.gluon(), gate, fill, cache_modifier, eviction_policy, bool(volatile), self)
 
@@ -58,14 +58,14 @@ class CopySemantic(TensorMemorySemantic):
         if len(values) != len(desc.block_shape):
             raise TLXError(f"the descriptor has {len(desc.block_shape)} dimensions, {len(values)} offsets were given")
         # TMA coordinates are 32 bits wide.
-        return tl.tuple([self.cast(self.to_tensor(value), tl.int32) for value in values])
+        return tl.tuple([self._whole_number(value, "an offset of a descriptor") for value in values])
 
     def _matched(self, desc: Any, tile: buffered_tensor, what: str) -> Any:
         """The tile as the descriptor's copy needs it: the same block, and the layout that the descriptor was made
         for.
         """
         if not isinstance(desc, TensorDescriptor):
-            raise TLXError(f"{what} takes a tensor descriptor, not {desc!r}")
+            raise TLXError(f"{what} takes a tensor descriptor, not {described(desc)}")
         block = [unwrap(extent) for extent in desc.block_shape]
         if desc.dtype != tile.dtype:
             raise TLXError(f"{what}: the descriptor holds {desc.dtype}, the buffer {tile.dtype}")

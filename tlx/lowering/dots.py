@@ -9,7 +9,7 @@ import triton.language as tl
 from triton.experimental.gluon.language._layouts import DotOperandLayout, NVMMASharedLayout
 from triton.experimental.gluon.language.nvidia import hopper
 
-from ..builtin import TLXError, unwrap
+from ..builtin import TLXError, described, unwrap
 from ..types import buffered_tensor
 from .copies import CopySemantic
 from .layouts import wgmma_layout
@@ -37,7 +37,7 @@ class DotSemantic(CopySemantic):
             return self._tile(value, "async_dot")
         if isinstance(value, tl.tensor) and value.type.is_block():
             return value
-        raise TLXError(f"async_dot: operand {which} must be a tile in shared memory or a block, not {value!r}")
+        raise TLXError(f"async_dot: operand {which} must be a tile in shared memory or a block, not {described(value)}")
 
     def wgmma(self, a: Any, b: Any, acc: Any, precision: str | None, out_dtype: Any, generator: Any) -> Any:
         """One asynchronous product: fence, instructions, commit."""
@@ -46,6 +46,8 @@ class DotSemantic(CopySemantic):
         if not isinstance(b, buffered_tensor):
             raise TLXError("async_dot: operand B must be in shared memory")
         m, n, dtype = self._problem(a, b)
+        if dtype == tl.float32 and precision not in (None, "tf32"):
+            raise TLXError(f'async_dot: wgmma rounds fp32 operands, so input_precision is "tf32", not {precision!r}')
         out = self._accumulator_type(dtype, acc, out_dtype)
         layout = wgmma_layout(m, n, dtype, self.warps)
         depth = layout.instr_shape[2]
@@ -129,8 +131,6 @@ class DotSemantic(CopySemantic):
 
     def wgmma_wait(self, pendings: int, value: Any) -> Any:
         """wgmma.wait_group, with the accumulator threaded through."""
-        if pendings < 0:
-            raise TLXError(f"pendings must not be negative, it is {pendings}")
         if not (isinstance(value, tl.tensor) and value.type.is_block()):
             raise TLXError("async_dot_wait threads the result of an async_dot")
         return hopper.warpgroup_mma_wait(pendings, deps=[value], _semantic=self)

@@ -7,7 +7,9 @@ from typing import Any, overload
 
 from triton.runtime.jit import JITFunction
 
+from ..builtin import TLXError
 from . import counting
+from .reading import refused
 from .source import TLXASTSource
 
 
@@ -15,6 +17,22 @@ class TLXJITFunction(JITFunction):  # type: ignore[misc]
     """A kernel or helper in TLX. Launching, caching, autotuning and hooks are Triton's own: only what happens where a
     kernel is compiled differs, so that a launch costs what that of a stock kernel costs.
     """
+
+    @property
+    def cache_key(self) -> Any:
+        """Triton's own.
+
+        Raises:
+            TLXError: at the user's line, for what Triton cannot read.
+        """
+        try:
+            return super().cache_key
+        except TLXError:
+            self.hash = None
+            raise
+        except Exception as error:
+            self.hash = None
+            raise refused(error) from error
 
     def create_binder(self) -> Any:
         """Triton's binder, with the source class replaced by ours."""

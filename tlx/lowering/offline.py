@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.language import str_to_ty
 
 from ..builtin import TLXError
 from . import budget, versions
@@ -26,6 +27,16 @@ def _target(name: str) -> Any:
     if name.startswith("gfx"):
         return GPUTarget("hip", name, 64)
     raise TLXError(f"unknown target {name!r}: write it like 'sm_90' or 'gfx950'")
+
+
+def _known(kernel: str, parameter: str, ty: Any) -> None:
+    """Refuses what names no type."""
+    try:
+        str_to_ty(ty, None)
+    except Exception as error:
+        raise TLXError(
+            f"{kernel}: {ty!r} is no type for {parameter}: write it like '*fp16', 'i32' or 'constexpr'"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -89,6 +100,8 @@ def compile(
     if unknown or missing:
         raise TLXError(f"{kernel.__name__}: unknown parameters {sorted(unknown)}, without type {sorted(missing)}")
     types = {name: signature.get(name, "constexpr") for name in kernel.arg_names}
+    for name, ty in types.items():
+        _known(kernel.__name__, name, ty)
     if divisible_by_16 is None:
         divisible_by_16 = [name for name, ty in types.items() if ty.startswith("*")]
     attrs = {(kernel.arg_names.index(name),): [["tt.divisibility", 16]] for name in divisible_by_16}

@@ -8,7 +8,8 @@ from typing import Any
 import triton.language as tl
 from triton.experimental.gluon.language._semantic import GluonCallerContext
 
-from ..builtin import TLXError
+from ..builtin import TLXError, described
+from ..types import _SharedValue
 from .amd import AmdSemantic
 from .state import current
 
@@ -57,6 +58,12 @@ class TLXSemantic(AmdSemantic):
         self.task = task
         self.warps = task.num_warps
         self.reserved_barriers = task.reserved_barriers
+
+    def to_tensor(self, x: Any, check_type: bool = True) -> Any:
+        """Stock; buffers and barriers are no numbers."""
+        if isinstance(x, _SharedValue):
+            raise TLXError(f"{described(x)} is no number and no block: local_load reads what a tile holds")
+        return super().to_tensor(x, check_type)
 
     @property
     def blackwell(self) -> bool:

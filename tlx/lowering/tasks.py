@@ -17,6 +17,7 @@ from triton.compiler.code_generator import (
 
 from ..tasks import RegionSpec, TaskSpec, async_task
 from . import budget, versions
+from .barriers import MOST_THREADS
 from .semantic import Task, TaskContext
 from .state import current
 
@@ -66,6 +67,9 @@ def generate_region(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -
         if not current().has_region:
             raise gen.error(node, "in a clustered kernel the region must stand in the kernel itself, not in a helper")
         workers = [*workers, *_fillers(node, workers)]
+    threads = 32 * (default.warps + sum(role.warps for role in workers))
+    if threads > MOST_THREADS:
+        raise gen.error(node, f"the tasks have {threads} threads, a CTA has at most {MOST_THREADS}")
     if len(workers) > MOST_PARTITIONS:
         raise gen.error(node, f"{len(workers)} partitions: hardware barriers are left for {MOST_PARTITIONS}")
 

@@ -17,6 +17,7 @@ from triton._C.libtriton import ir
 from triton.runtime.interpreter import InterpreterBuilder, InterpreterOptions
 
 from . import numerics
+from .copy_ops import REDUCTIONS
 from .dtypes import FLOAT64, is_fp8, lifted_dtype, numpy_dtype
 from .memory import Descriptor, GlobalMemory
 from .report import AssumptionError, SimulationError
@@ -288,7 +289,11 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
         raise SimulationError("descriptor gather is not simulated", here())
 
     create_descriptor_scatter = create_descriptor_gather
-    create_descriptor_reduce = create_descriptor_gather
+
+    def create_descriptor_reduce(self, kind: Any, desc: Descriptor, val: Value, offsets: list[Value]) -> None:
+        self.step()
+        where = tuple(int(offset.data.item()) for offset in offsets)
+        self.memory.store_box(desc, where, val.data, REDUCTIONS[kind.name.lower()])
 
 
 _ATOMIC: dict[Any, Any] = {

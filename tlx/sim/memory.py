@@ -15,7 +15,12 @@ import numpy as np
 from .dtypes import FLOAT64, numpy_dtype
 from .numerics import round_to_tf32
 from .observer import Observer
+from .report import SimulationError
+from .sites import here
 from .tensors import Allocation, allocation_at
+
+#: Bytes: along the contiguous axis the TMA starts a box at a multiple of it (anything else is an illegal instruction).
+TMA_UNIT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +157,10 @@ class GlobalMemory:
         self, desc: Descriptor, offsets: tuple[int, ...], what: str
     ) -> tuple[np.ndarray, tuple[slice, ...]] | None:
         """The part of a box that lies inside the tensor, and where in the box it belongs."""
+        size = numpy_dtype(desc.dtype).itemsize
+        if offsets[-1] * size % TMA_UNIT:
+            text = f"{what} at offsets {list(offsets)}: the last one is not on a multiple of {TMA_UNIT} bytes"
+            raise SimulationError(f"{text}, where the TMA ends in an illegal instruction", here())
         inside, extents, start = [], [], 0
         for offset, box, extent, stride in zip(offsets, desc.block, desc.shape, desc.strides, strict=True):
             low, high = max(offset, 0), min(offset + box, extent)

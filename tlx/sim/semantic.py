@@ -26,3 +26,7 @@ class SimSemantic(TaskOps, TritonSemantic):  # type: ignore[misc]
     def to_tensor(self, value: Any, check_type: bool = True) -> Any:
         """Triton's own, which the mixins cannot see."""
         return TritonSemantic.to_tensor(self, value, check_type)
+
+    def _has_native_tma(self) -> bool:
+        """The chip that is simulated has a TMA. Triton would ask the driver, and there may be none."""
+        return True

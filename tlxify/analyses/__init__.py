@@ -28,10 +28,10 @@ from .access import describe, zero_fill
 from .accumulate import Use, use_of
 from .alternatives import rebased
 from .bounds import settle
-from .boxes import describe_box
+from .boxes import Box, describe_box
 from .conditions import comparisons
 from .defuse import names, names_beside, statement_facts
-from .elements import added_apart, is_half, operand_dtypes
+from .elements import added_apart, added_in, operand_dtypes
 from .events import DotEvent, LoadEvent, StoreEvent
 from .interpret import Interpreter
 from .units import unit_strides
@@ -160,6 +160,7 @@ class _Assembly:
             after_dot=DOT in depends_on,
             beside=self._beside(event.place.statement, event.place.span),
             block_pointer=event.box is not None and not event.box.descriptor,
+            descriptor=self._made_here(event.box),
             offset=self._offset(event),
             parts=event.parts,
             symbol=event.symbol,
@@ -178,6 +179,7 @@ class _Assembly:
             value=event.value_span,
             bounds=self._bounds(event.mask),
             block_pointer=event.box is not None and not event.box.descriptor,
+            descriptor=self._made_here(event.box),
         )
 
     def _beside(self, statement: Span, *without: Span) -> frozenset[str]:
@@ -199,6 +201,7 @@ class _Assembly:
             if use.sum in (Sum.ADDED, Sum.RESCALED)
             else None
         )
+        dtypes = operand_dtypes(use.sum, "" if onto is None else elements.get(onto), asked)
         operands = (Span.of(event.a_node), Span.of(event.b_node))
         return Dot(
             span=event.place.span,
@@ -215,8 +218,8 @@ class _Assembly:
             result=use.result,
             addend=use.addend,
             beside=self._beside(event.place.statement, *operands),
-            dtypes=operand_dtypes(use.sum, "" if onto is None else elements.get(onto), asked),
-            rounded=asked if asked is not None and is_half(asked) else "",
+            dtypes=dtypes,
+            rounded=added_in(dtypes, asked),
         )
 
     def _operand(self, value: Value, node: ast.expr) -> DotOperand:
@@ -237,8 +240,10 @@ class _Assembly:
 
     def _block(self, event: LoadEvent | StoreEvent) -> BlockAccess | None:
         call, box, place = event.call, event.box, event.place
-        if call is None or box is None or box.descriptor or place.helpers or not call.args:
+        if call is None or box is None or place.helpers or not call.args:
             return None
+        if box.descriptor:
+            return self._described(event, call, box) if self._made_here(box) else None
         keywords = {keyword.arg: keyword.value for keyword in call.keywords}
         if len(call.args) > (1 if isinstance(event, LoadEvent) else 2) or None in keywords:
             return None  # checks that are given by position
@@ -259,6 +264,36 @@ class _Assembly:
             zeros=isinstance(padding, ast.Constant) and padding.value == "zero",
             scope=event.scope,
             beside=self._beside(place.statement, pointer),
+        )
+
+    def _made_here(self, box: Box | None) -> bool:
+        """Whether a block is one of a descriptor that the kernel makes: a caller's has no pointer to go by."""
+        return box is not None and box.descriptor and self._root_name(box) not in self.hosted
+
+    def _root_name(self, box: Box) -> str | None:
+        symbol = next(iter(box.base.symbols), None)
+        return symbol.name if symbol is not None and box.base == Poly.of(symbol) else None
+
+    def _described(self, event: LoadEvent | StoreEvent, call: ast.Call, box: Box) -> BlockAccess | None:
+        """An access by a method of a descriptor, its offsets and what is stored given by position."""
+        loads, function = isinstance(event, LoadEvent), call.func
+        if not isinstance(function, ast.Attribute) or call.keywords or len(call.args) != (1 if loads else 2) or box.nan:
+            return None
+        if function.attr in ("atomic_max", "atomic_min"):
+            return None  # of 16-bit floats pointers have neither
+        descriptor = Span.of(function.value)
+        axes = zip(box.offsets, box.strides, box.shape, box.axes, strict=True)
+        return BlockAccess(
+            span=Span.of(call),
+            pointer=descriptor,
+            statement=event.place.statement,
+            loads=loads,
+            base=box.base,
+            axes=tuple(BlockAxis(offset, stride, extent, self._root(axis)) for offset, stride, extent, axis in axes),
+            zeros=loads,
+            scope=event.scope,
+            beside=self._beside(event.place.statement, descriptor, Span.of(call.args[0])),
+            method=function.attr,
         )
 
     def _hosted(self, name: str, axes: tuple[int | None, ...]) -> HostDescriptor:

@@ -20,7 +20,9 @@ _DEPTH = 6
 
 
 def readings(kernel: Kernel) -> Iterator[Facts]:
-    """The facts without an assumption, then with every undecided flag off, then on. Raises Decline as `analyze` does.
+    """The facts without an assumption, then with every undecided flag as launches here have it, then off, then on.
+
+    Raises Decline as `analyze` does.
 
     Where a tile moves by a stride that its axis does not have, the same again for launches where that stride is 1.
     Flags are parameters that are asked for as truth values. Others that choose (`STAGE & 1`) are then assumed to be,
@@ -36,17 +38,22 @@ def readings(kernel: Kernel) -> Iterator[Facts]:
 
 
 def _settled(kernel: Kernel, plain: Facts) -> Iterator[Facts]:
-    """The facts with every undecided flag off, then on."""
-    for value in (False, True):
+    """The facts with every undecided flag as usual where that is known, then off, then on."""
+    usual = {name: value for site in reversed(call_sites(kernel)) for name, value in site.usual}
+    seen: set[object] = set()
+    for known, value in ((usual, False), ({}, False), ({}, True)):
         facts = plain
         for _ in range(_DEPTH):
             open_ones = [name for name in facts.undecided if is_flag(kernel, name)]
             if not open_ones:
                 break
-            facts = analyze(kernel, {**dict(facts.assumed), **dict.fromkeys(open_ones, value)})
+            answers = {name: known.get(name, value) for name in open_ones}
+            facts = analyze(kernel, {**dict(facts.assumed), **answers})
         if facts is plain:
             break
-        yield facts
+        if facts.assumed not in seen:
+            seen.add(facts.assumed)
+            yield facts
     off: dict[str, object] = {name: False for name in plain.undecided if is_flag(kernel, name)}
     for name, chosen in _stages(kernel, plain):
         yield analyze(kernel, {**off, name: chosen})

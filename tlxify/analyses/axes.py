@@ -24,6 +24,7 @@ class _Group:
     opaque: bool = False
     doubled: bool = False
     fixed: bool = False
+    boxed: bool = False
 
 
 class AxisTable:
@@ -62,7 +63,7 @@ class AxisTable:
         kept.creators.update(dropped.creators)
         if dropped.length.constexpr and not kept.length.constexpr:
             kept.length = dropped.length  # the block of a caller's descriptor may not say how long it is
-        for flag in ("contracted", "reduced", "opaque", "doubled", "fixed"):
+        for flag in ("contracted", "reduced", "opaque", "doubled", "fixed", "boxed"):
             setattr(kept, flag, getattr(kept, flag) or getattr(dropped, flag))
         return keep
 
@@ -79,7 +80,7 @@ class AxisTable:
         return made
 
     def mark(self, axis: AxisId | None, *flags: str) -> None:
-        """Sets flags ("contracted", "reduced", "opaque", "fixed") on an axis."""
+        """Sets flags ("contracted", "reduced", "opaque", "fixed", "boxed") on an axis."""
         if axis is not None:
             for flag in flags:
                 setattr(self._groups[self.find(axis)], flag, True)
@@ -112,6 +113,6 @@ class AxisTable:
     def freeze(self) -> tuple[Axis, ...]:
         """The facts about all axes."""
         return tuple(
-            Axis(number, g.length, tuple(g.creators), g.contracted, g.reduced, g.opaque, g.doubled, g.fixed)
+            Axis(number, g.length, tuple(g.creators), g.contracted, g.reduced, g.opaque, g.doubled, g.fixed, g.boxed)
             for number, g in sorted(self._groups.items())
         )

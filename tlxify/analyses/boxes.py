@@ -84,7 +84,8 @@ def describe_box(
     if rest != ZERO:
         raise Decline("TLX201", span, name=pointer, why=f"`{rest}` elements are added that belong to no axis")
     alone = [dimensions[i] for i, axis in enumerate(box.axes) if axis is None]
-    return Access(pointer, (*batch, *alone, *(dimensions[i] for i, axis in enumerate(box.axes) if axis is not None)))
+    tile = [dimensions[i] for i, axis in enumerate(box.axes) if axis is not None]
+    return Access(pointer, (*batch, *alone, *tile), described=box.descriptor)
 
 
 def _segment(box: Box, i: int, shift: Poly) -> Dimension | None:

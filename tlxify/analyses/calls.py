@@ -38,7 +38,11 @@ _OPERATORS: Mapping[str, type[ast.operator]] = {
 #: Position by position as well, and only methods.
 _LOGICAL = ("logical_and", "logical_or")
 #: Methods of a tensor descriptor.
-_DESCRIPTOR = {"load": load_descriptor, "store": store_descriptor}
+_DESCRIPTOR = {
+    "load": load_descriptor,
+    "store": store_descriptor,
+    **{f"atomic_{name}": store_descriptor for name in ("add", "and", "max", "min", "or", "xor")},
+}
 
 
 def call(run: Interpreter, node: ast.Call) -> Value:

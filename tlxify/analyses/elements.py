@@ -38,6 +38,16 @@ def operand_dtypes(use: Sum, element: str | None, out_dtype: str | None) -> tupl
     return table[wanted.pop()]
 
 
+def added_in(dtypes: tuple[str, ...], asked: str | None) -> str:
+    """The dtype of the sum as ``async_dot`` has to be told it, given those of the operands; "" where it need not be.
+
+    Meta's compilers take fp32 for granted, of integers too; ours does not mind being told.
+    """
+    if asked is not None and is_half(asked):
+        return asked
+    return "tl.int32" if dtypes == INTEGERS else ""
+
+
 def added_apart(asked: str | None, given: bool) -> bool:
     """Whether a product is rounded to another dtype before it is added to anything: the sum is not the dot's."""
     return asked is not None and is_half(asked) and not given

@@ -92,8 +92,8 @@ def warm(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], lis
 
     if not torch.cuda.is_available():
         return {"skipped": "torch sees no GPU"}, []
-    clock = CudaClock(torch)
     scratch_memory()
+    clock = CudaClock(torch)
     for kernel in job.options["kernels"]:
         session = _Session(load(kernel["conversion"]), clock, H200, {**job.options, **kernel})
         for title, case in kernel["cases"]:

@@ -162,4 +162,20 @@ RULES = (
             a = tl.load(a_ptrs, mask=offs_k[None, :] < end, other=0.0)
         """,
     ),
+    Rule(
+        code="TLX212",
+        outcome="declined",
+        title="tile starts where the TMA cannot",
+        fact="Tiles of `{name}` start at `{what}` along the contiguous axis, which may be no multiple of 16 bytes.",
+        remedy="Start tiles at multiples of a tile's length, or add what is loaded to a coordinate of another axis.",
+        why=(
+            "Along the contiguous axis the TMA starts a box at whole 16 bytes; a box that starts elsewhere ends in an "
+            "illegal instruction. Where the offset is a parameter, the launch is asked; a loaded one cannot be asked "
+            "before the kernel runs."
+        ),
+        example="""
+            first = tl.load(starts_ptr + tl.program_id(0))
+            b = tl.load(b_ptr + offs_k[:, None] * stride_bk + first + offs_n[None, :])
+        """,
+    ),
 )

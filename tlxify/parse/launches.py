@@ -28,6 +28,9 @@ class CallSite:
     #: Arguments that are descriptors made by the launching function, with the lengths of their blocks in the kernel's
     #: parameters.
     blocks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    #: Truth values that are passed where nobody says anything else: a literal, or the default of a parameter of the
+    #: launching function.
+    usual: tuple[tuple[str, bool], ...] = ()
 
 
 def tuner_configs(kernel: Kernel) -> tuple[ConfigLiteral, ...] | None:
@@ -92,7 +95,8 @@ def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> 
     known = _Host(kernel.module, function, host, names, call.lineno)
     choices = tuple((name, found) for name, node in given.items() if (found := _choices(node, known)))
     computed, blocks = tuple(_computed(given, known)), tuple(_blocks(given, known))
-    return CallSite(_grid(grid, known), tuple(literals), computed, choices, blocks)
+    usual = tuple((name, value) for name, node in given.items() if (value := _usual(node, function)) is not None)
+    return CallSite(_grid(grid, known), tuple(literals), computed, choices, blocks, usual)
 
 
 def _choices(node: ast.expr, host: _Host, depth: int = 0) -> tuple[int, ...]:
@@ -106,6 +110,23 @@ def _choices(node: ast.expr, host: _Host, depth: int = 0) -> tuple[int, ...]:
         case ast.Name(id=name) if depth == 0 and isinstance(bound := host.assigned(name), ast.expr):
             return _choices(bound, host, 1)
     return ()
+
+
+def _usual(node: ast.expr, function: ast.AST) -> bool | None:
+    match node:
+        case ast.Constant(value=bool() as value):
+            return value
+        case ast.Name(id=name) if isinstance(function, ast.FunctionDef):
+            arguments = function.args
+            placed = [*arguments.posonlyargs, *arguments.args]
+            placed = placed[len(placed) - len(arguments.defaults) :]
+            pairs = zip((*placed, *arguments.kwonlyargs), (*arguments.defaults, *arguments.kw_defaults), strict=True)
+            default = next((value for argument, value in pairs if argument.arg == name), None)
+            rebound = any(
+                isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(function)
+            )
+            return _usual(default, ast.Module([], [])) if default is not None and not rebound else None
+    return None
 
 
 #: What makes descriptors, and where among its arguments the lengths of the blocks are.

@@ -63,7 +63,8 @@ def _use(plan: Plan, ring: Ring, site: Site, fill: Fill, result: Edits) -> None:
     """Waits for the slot where it is the first of the site, then names its tile or loads it into registers."""
     waits = _acquire(plan, ring) if fill is site.fills[0] else []
     tile = _tile(plan, ring, fill)
-    value = tile if fill.in_place else f"tlx.local_load({tile})"
+    shaped = f".reshape({', '.join(fill.shape)})" if fill.shape else ""
+    value = tile if fill.in_place else f"tlx.local_load({tile}){shaped}"
     if fill.in_place or fill.whole:
         result.replaced.setdefault(fill.statement, []).extend([*waits, f"{fill.name} = {value}"])
     else:

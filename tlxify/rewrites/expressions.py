@@ -83,11 +83,16 @@ class _Replace(cst.CSTTransformer):
 
 
 def _ordinary(call: cst.Call, access: WrittenOut) -> cst.Call:
-    """The call with an ordinary pointer and a mask in place of a block pointer and its checks."""
-    kept = [arg for arg in call.args[1:] if arg.keyword is None or arg.keyword.value not in _CHECKS]
-    pointer = call.args[0].with_changes(value=cst.parse_expression(access.pointer))
+    """The call with an ordinary pointer and a mask in place of a block pointer and its checks, or of a descriptor."""
     given = (("mask", access.mask), ("other", access.other))
     added = [_named(name, text) for name, text in given if text is not None]
+    if access.function:
+        pointer = cst.Arg(cst.parse_expression(access.pointer))
+        call = call.with_changes(func=cst.parse_expression(access.function))
+        args = [pointer, *call.args[1:], *added]
+        return call.with_changes(args=[arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for arg in args])
+    kept = [arg for arg in call.args[1:] if arg.keyword is None or arg.keyword.value not in _CHECKS]
+    pointer = call.args[0].with_changes(value=cst.parse_expression(access.pointer))
     args = [pointer, *kept, *added]
     return call.with_changes(args=[arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for arg in args])
 

@@ -46,6 +46,11 @@ def _guard(plan: Plan) -> str:
         if view.flag is None:
             why = f"{view.parameter} is stored column by column"
             lines.append(f'    tlx.require(not {variables[view.descriptor]}.transposed, "stride", "{why}")')
+    if guard.starts:
+        lines.append("    # Along the contiguous axis the TMA starts at whole 16 bytes.")
+    for starts in guard.starts:
+        steps = _tuple(starts.steps)
+        lines.append(f"    tlx.require_starts({variables[starts.descriptor]}, axis={starts.axis}, steps={steps})")
     lines += [line for group in guard.operands for line in _dtypes(group, variables)]
     read = [variables[view.descriptor] for view in guard.views]
     read += [f'tlx.memory("{name}", {name})' for name in guard.scalars]
@@ -154,7 +159,8 @@ def _parameters(plan: Plan) -> list[str]:
     )
     shapes = [*(v.shape for v in guard.views), *(s.shape for s in guard.stored)]
     strides = [*(v.strides for v in guard.views), *(s.strides for s in guard.stored)]
-    texts = [text for texts in (*shapes, *strides) for text in texts if text]
+    starts = [starts.steps for starts in guard.starts]
+    texts = [text for texts in (*shapes, *strides, *starts) for text in texts if text]
     words = {word for text in texts for word in _identifiers(text)}
     return [name for name in plan.parameters if name in words or name in pointers]
 

@@ -9,10 +9,12 @@ When refused: never; what cannot be converted has no plan.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from ..model import Kernel, Statement, walk
-from ..plan import Plan, decoded
+from ..plan import Plan, WrittenOut, decoded
 from ..source import Span
 from . import consumer, producer
 from .comments import comment_lines, comments_in
@@ -59,7 +61,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         plan.task("consumer").keeps,
         consumer.texts(uses.replaced),
         {**_program_ids(plan), **_rows(plan, tl), **uses.expressions},
-        accesses={one.span: one for one in plan.written_out},
+        accesses={one.span: _called(one, tl) for one in plan.written_out},
         at_loop_end=consumer.at_loop_end(plan),
         before=consumer.texts(uses.before),
         after=consumer.texts(uses.after),
@@ -103,6 +105,11 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         body=block.with_changes(body=body, footer=block.footer),
     )
     return text.module.with_changes(body=[result], header=[], footer=[]).code
+
+
+def _called(access: WrittenOut, tl: str) -> WrittenOut:
+    """The access with its function as the module calls it."""
+    return replace(access, function=f"{tl}.{access.function}") if access.function else access
 
 
 def _descriptors(plan: Plan) -> dict[str, list[str]]:

@@ -25,6 +25,20 @@ from .negation import negated
 
 #: Text of the statements that stand for one of the source's.
 Replacement = str
+#: What `tl.range` may ask of the compiler. A loop with rings is pipelined and specialized already: what else is done to
+#: it breaks that apart, or the compiler.
+HINTS = frozenset(
+    {
+        "num_stages",
+        "loop_unroll_factor",
+        "disallow_acc_multi_buffer",
+        "flatten",
+        "warp_specialize",
+        "disable_licm",
+    }
+)
+#: Hints that reach into the loops inside, or that no loop of a role may have.
+FAR_HINTS = frozenset({"flatten", "warp_specialize"})
 
 
 @dataclass(slots=True)
@@ -173,13 +187,19 @@ class Role:
         self._pending = before
         inner += statements(self.at_loop_end.get(span, ""))
         head = self._head(node).with_changes(body=block.with_changes(body=inner))
+        if isinstance(node, cst.For) and isinstance(head, cst.For):
+            said = comments_in(head.iter)
+            self._pending += [text for text in comments_in(node.iter) if text not in said]
         if span in self.counters and isinstance(head, cst.For):
             head = head.with_changes(target=cst.Name(self.counters[span]))
         return [self._noted(head, span)]
 
     def _head(self, node: cst.For | cst.While) -> cst.For | cst.While:
         if isinstance(node, cst.For):
-            return node.with_changes(iter=replace(node.iter, self.text, self.expressions))
+            span = self.text.span(node)
+            pipelined = span in self.at_loop_end or any(span.contains(other) for other in self.replaced)
+            iterable = _without(node.iter, HINTS if pipelined else FAR_HINTS)
+            return node.with_changes(iter=replace(iterable, self.text, self.expressions))
         return node.with_changes(test=replace(node.test, self.text, self.expressions))
 
     def _if(self, node: cst.If) -> cst.If:
@@ -245,6 +265,17 @@ class Role:
             nodes = [*nodes[:-1], with_leading(last, [*leading(last), *comment_lines(self._pending)])]
             self._pending = []
         return nodes
+
+
+def _without(iterable: cst.BaseExpression, hints: frozenset[str]) -> cst.BaseExpression:
+    """The call without its arguments of these names."""
+    if not isinstance(iterable, cst.Call):
+        return iterable
+    kept = [arg for arg in iterable.args if arg.keyword is None or arg.keyword.value not in hints]
+    if len(kept) == len(iterable.args):
+        return iterable
+    kept[-1] = kept[-1].with_changes(comma=iterable.args[-1].comma)
+    return iterable.with_changes(args=kept)
 
 
 def _header(body: cst.BaseSuite) -> cst.CSTNode:

@@ -59,15 +59,10 @@ def _inherit(
         return dropped
     if not comments_in(dropped):
         return mine
-    merged = mine.whitespace_after.with_changes(
-        empty_lines=[
-            *mine.whitespace_after.empty_lines,
-            cst.EmptyLine(
-                indent=False, whitespace=cst.SimpleWhitespace("    "), comment=cst.Comment(comments_in(dropped)[0])
-            ),
-            *dropped.whitespace_after.empty_lines,
-        ]
-    )
+    said = dropped.whitespace_after.first_line.comment
+    line = cst.EmptyLine(indent=False, whitespace=cst.SimpleWhitespace("    "), comment=said)
+    lines = [*([line] if said is not None else []), *dropped.whitespace_after.empty_lines]
+    merged = mine.whitespace_after.with_changes(empty_lines=[*mine.whitespace_after.empty_lines, *lines])
     return mine.with_changes(whitespace_after=merged)
 
 

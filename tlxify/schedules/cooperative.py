@@ -7,6 +7,8 @@ tile loop, so that the producer fetches the next tile while this one is finished
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Facts, Sum, every
 from ..plan import Barrier, DotStep, Edge, Persistence, Plan, Ring, Task, fills_of
@@ -38,17 +40,19 @@ def plan(
     persistent: bool = True,
     profitable: bool = True,
     by_value: frozenset[str] = frozenset(),
+    spelled: bool = True,
 ) -> Plan:
     """The plan for a kernel. Raises Decline with the first requirement that does not hold.
 
     `parameters` are the kernel's, in order; `taken` are all names that it or its module uses. With `profitable`, a plan
-    that cannot be expected to pay is refused as well. Tiles called one of `by_value` are loaded into registers.
+    that cannot be expected to pay is refused as well. Tiles called one of `by_value` are loaded into registers. What
+    stays of accesses through descriptors is `spelled` out with pointers, where that can be done.
     """
     requirements.any_dot(facts)
     requirements.effects(facts)
     tree = Tree.of(facts.statements)
     around, feeds, where = _placed(
-        facts, tree, parameters, taken, target, by_value, persistent=persistent, profitable=profitable
+        facts, tree, parameters, taken, target, by_value, persistent=persistent, profitable=profitable, spelled=spelled
     )
     groups = _groups(facts, tree, feeds, where)
     made = rings.build(around, tree, feeds, groups, where)
@@ -62,18 +66,24 @@ def plan(
     introduced = {name: around.names.exactly(name) for name in _PASSED}
     filling = frozenset(fill.statement for _, _, fill in fills_of(made))
     fed = frozenset(fill.load for _, _, fill in fills_of(made))
-    rewritten = written.written_out(around, fed, filling | {step.statement for step in dots})
+    again = partial(plan, facts, parameters, taken, target, profitable=profitable)
+    try:
+        rewritten = written.written_out(around, fed, filling | {step.statement for step in dots})
+    except Decline:
+        described = [load.descriptor for load in facts.loads] + [store.descriptor for store in facts.stores]
+        if spelled and any(described):
+            return again(persistent=persistent, by_value=by_value, spelled=False)
+        raise
     tasks = _tasks(around, made, dots, introduced, written.reads(rewritten, facts))
     order.not_read_back(facts, tasks[0].keeps - filling)
     tiles = frozenset(load.target for load in facts.loads if load.id in feeds.feeds and load.target)
     order.same_way(facts, tasks[0].keeps, filling, tiles)
     if names_read := order.misnamed(facts, tasks[1].keeps, made, dots) - by_value:
-        again = by_value | names_read
-        return plan(facts, parameters, taken, target, persistent=persistent, profitable=profitable, by_value=again)
+        return again(persistent=persistent, by_value=by_value | names_read, spelled=spelled)
     if around.persistence and (
         order.rebound(facts, parameters, [task.keeps for task in tasks]) or _finishes_with_a_tile(facts, feeds)
     ):
-        return plan(facts, parameters, taken, target, persistent=False, profitable=profitable, by_value=by_value)
+        return again(persistent=False, by_value=by_value, spelled=spelled)
     arrivals = introduced["CONSUMERS"] if around.split else "1"
     return Plan(
         kernel=facts.kernel,
@@ -112,6 +122,7 @@ def _placed(
     *,
     persistent: bool,
     profitable: bool,
+    spelled: bool,
 ) -> tuple[Frame, Feeding, dict[int, Placed]]:
     """The loads that slots can take over, each with where its tile comes from. Raises Decline."""
     reasons: dict[int, Diagnostic] = {}
@@ -121,7 +132,7 @@ def _placed(
             requirements.worthwhile(facts, feeds)
         _some_feed(facts, feeds)
         loops = frozenset(span for feed in feeds.feeds.values() for span in feed.load.loops[-1:])
-        around = frame(facts, parameters, Names(taken), target, loops, persistent=persistent)
+        around = frame(facts, parameters, Names(taken), target, loops, persistent=persistent, spelled=spelled)
         where: dict[int, Placed] = {}
         for number, feed in feeds.feeds.items():
             try:

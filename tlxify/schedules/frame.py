@@ -25,6 +25,8 @@ class Frame:
     split: Split | None
     #: The axis whose rows are divided.
     split_axis: Axis | None
+    #: What stays of accesses through descriptors is written with pointers.
+    spelled: bool = True
 
 
 def frame(
@@ -35,16 +37,20 @@ def frame(
     filling: frozenset[Span],
     *,
     persistent: bool,
+    spelled: bool,
 ) -> Frame:
     """The frame of a plan. Persistence and splitting are choices: where one is not possible, the plan goes without.
 
-    `filling` are the loops in which slots are filled.
+    `filling` are the loops in which slots are filled. Without `spelled`, accesses through descriptors stay as they are.
     """
     unread = [loop for loop in facts.loops if loop.span in filling and loop.variable and not loop.variable.strip("_")]
     counters = {loop.span: names.fresh("k") for loop in unread}
     persistence = _persistence(facts, parameters, names, filling) if persistent else None
     axis = _split_axis(facts, parameters)
-    return Frame(facts, target, names, counters, persistence, _split(axis, names) if axis else None, axis)
+    if axis is not None and axis.boxed and not spelled:
+        axis = None
+    split = _split(axis, names) if axis else None
+    return Frame(facts, target, names, counters, persistence, split, axis, spelled)
 
 
 def _persistence(

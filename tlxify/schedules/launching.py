@@ -9,6 +9,7 @@ from ..poly import ONE
 from ..source import Span
 from ..targets import Target
 from .operands import operands_of
+from .starts import starts_of
 from .writing import write_for_guard
 
 #: Why a descriptor of the caller's cannot be followed.
@@ -28,7 +29,7 @@ def launch_guard(
     `producer` are the statements that the producer keeps: it reads their scalars itself. `claims` are conditions
     over parameters that the plan relies on.
 
-    Raises Decline TLX2xx for a store to memory that no parameter names.
+    Raises Decline TLX2xx for a store to memory that no parameter names, TLX212 for a tile that the TMA cannot start at.
     """
     buffers = [buffer for ring in rings for buffer in ring.buffers]
     groups = tuple(dict.fromkeys(operands_of(facts, target, buffers, dot) for dot in dots))
@@ -36,7 +37,7 @@ def launch_guard(
     fed = {fill.load for _, _, fill in fills_of(rings)}
     read = [load.pointer for load in facts.loads if load.statement in producer and load.span not in fed]
     scalars = tuple(dict.fromkeys(name for name in read if name is not None))
-    return LaunchGuard(views, groups, _stored(facts), scalars, claims, _blocks(facts))
+    return LaunchGuard(views, groups, _stored(facts), scalars, claims, _blocks(facts), starts_of(facts, rings))
 
 
 def _blocks(facts: Facts) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..facts import Dot, Facts, LoopFact, Operand
+from ..facts import Dot, Facts, Load, LoopFact, Operand
 from ..plan import Buffer, DotStep, Fill, InFlight, Ring, Side, Site, fills_of
 from ..poly import ZERO
 from ..source import Span
@@ -86,10 +86,20 @@ def _site(
             load.target,
             feed.in_place,
             whole=bool(load.parts),
+            shape=_shape(frame, load),
         )
         fills.append(fill)
     fills.sort(key=lambda fill: tree.begin(fill.statement))
     return Site(tuple(fills), place.release)
+
+
+def _shape(frame: Frame, load: Load) -> tuple[str, ...]:
+    """The lengths of a loaded block that has axes of one element besides those of its tile."""
+    if None not in load.axes:
+        return ()
+    split = (frame.split_axis.id, frame.split.rows) if frame.split and frame.split_axis else (None, "")
+    own = (None if axis is None else split[1] if axis == split[0] else axis for axis in load.axes)
+    return tuple("1" if a is None else a if isinstance(a, str) else frame.facts.axis(a).length.text() for a in own)
 
 
 def _in_flight(frame: Frame, tree: Tree, feeding: Feeding, place: Place, *, alone: bool) -> InFlight | None:

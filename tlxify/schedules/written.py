@@ -1,6 +1,6 @@
-"""Block pointers that stay in a role → ordinary pointers with a mask.
+"""Block pointers and descriptors that stay in a role → ordinary pointers with a mask.
 
-A block pointer is a base, and per axis an offset, a stride, a length and perhaps a checked bound: `base + Σ (offset +
+Either is a base, and per axis an offset, a stride, a length and perhaps a checked bound: `base + Σ (offset +
 position)·stride`, masked by the bounds. Positions are 64 bits wide, as a block pointer's are.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..diagnostics import Decline
-from ..facts import BlockAccess, BlockAxis, Facts
+from ..facts import BlockAccess, BlockAxis, Facts, Load, Store
 from ..plan import WrittenOut
 from ..poly import ONE, ZERO, Poly
 from ..source import Span
@@ -30,14 +30,15 @@ class Rewritten:
 
 
 def written_out(frame: Frame, fed: frozenset[Span], replaced: frozenset[Span]) -> tuple[Rewritten, ...]:
-    """Every access through a block pointer but the loads `fed` by rings.
+    """Every access through a block pointer but the loads `fed` by rings, and through descriptors where the frame asks.
 
     `replaced` are statements that get other text of ours. Raises Decline TLX209 where one cannot be written.
     """
     facts = frame.facts
     known = {block.span: block for block in facts.blocks}
-    spans = [load.span for load in facts.loads if load.block_pointer and load.span not in fed and not load.parts]
-    spans += [store.span for store in facts.stores if store.block_pointer]
+    loads = [load for load in facts.loads if load.span not in fed and not load.parts]
+    accesses: list[Load | Store] = [*loads, *facts.stores]
+    spans = [one.span for one in accesses if one.block_pointer or (frame.spelled and one.descriptor)]
     return tuple(_one(frame, known.get(span), span, replaced) for span in spans)
 
 
@@ -77,7 +78,7 @@ def _one(frame: Frame, block: BlockAccess | None, span: Span, replaced: frozense
     mask = " & ".join(tests) if len(tests) > 1 else tests[0][1:-1] if tests else None
     pointer = " + ".join([text(block.base, "base"), *steps])
     other = "0.0" if block.zeros and mask is not None else None
-    access = WrittenOut(block.span, block.statement, tuple(positions), pointer, mask, other)
+    access = WrittenOut(block.span, block.statement, tuple(positions), pointer, mask, other, block.method)
     return Rewritten(access, frozenset(used))
 
 

@@ -146,6 +146,9 @@ class _Ladder:
             if self.replay is not None:
                 text = f"this launch does not suit {taker}: nothing was compared"
             return [Evidence(Rung.SIMULATED, False, "never-specialized", text, "", self.conversion.file, 1)]
+        if total("compared") and self.replay is None and not any(figure.get("telling") for figure in figures):
+            text = "every result of the source is zero in every launch of the contract: equal results say nothing"
+            return [Evidence(Rung.SIMULATED, False, "vacuous", text, "", self.conversion.file, 1)]
         runs = f"{total('runs')} simulated launches of {total('cases')} cases, {len(configs)} configs: no finding"
         identical, compared = total("identical"), total("compared")
         error, source_error = max((tuple(figure.get("worst", (0.0, 0.0))) for figure in figures), default=(0.0, 0.0))

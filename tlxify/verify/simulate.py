@@ -45,6 +45,8 @@ class Tally:
     #: Worst error of the conversion and of the source on the same output.
     worst: tuple[float, float] = (0.0, 0.0)
     unlifted: bool = False
+    #: Some output of some launch was not zero all over.
+    telling: bool = False
     source_fails: str = ""
     findings: dict[tuple[str, int, str], Evidence] = field(default_factory=dict)
 
@@ -185,6 +187,7 @@ class Simulation:
                 name, memory.array, source.array, exact, memory.dtype, memory.unwritten(), source.unwritten()
             )
             self.tally.compared_with(comparison)
+            self.tally.telling = self.tally.telling or bool((source.array[~source.unwritten()] != 0).any())
             if comparison.mismatch is not None:
                 text = f"{comparison.mismatch}{trips}"
                 self.tally.found(self._evidence("mismatch", text, case, schedule, line=self._line()))

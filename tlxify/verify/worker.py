@@ -99,6 +99,7 @@ def simulate(job: Job, progress: Report) -> Result:
         "compared": tally.compared,
         "worst": list(tally.worst),
         "unlifted": tally.unlifted,
+        "telling": tally.telling,
         "source_fails": tally.source_fails,
     }
     return figures, list(tally.findings.values())

@@ -131,6 +131,7 @@ def _decode_kernel_guard(
     o_ptr,
     lse_ptr,
     kv_len,
+    share,
     stride_qb,
     stride_qh,
     stride_kb,
@@ -148,6 +149,8 @@ def _decode_kernel_guard(
     k = tlx.tma_view("k_ptr", k_ptr, shape=(None, None, kv_len), strides=(stride_kb, 1, stride_kt))
     v = tlx.tma_view("v_ptr", v_ptr, shape=(None, kv_len, None), strides=(stride_vb, stride_vt, 1))
     tlx.require(not v.transposed, "stride", "v_ptr is stored column by column")
+    # Along the contiguous axis the TMA starts at whole 16 bytes.
+    tlx.require_starts(k, axis=-1, steps=(share,))
     tlx.require_dtypes({"q_ptr": q_ptr, "k_ptr": k_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5", "i8"))
     tlx.require_along_depth(k, transposed=True)
     tlx.require_dtypes({"v_ptr": v_ptr}, ("fp16", "bf16"))

@@ -63,7 +63,7 @@ def _persistent_kernel_ws(
                 k_tiles = tl.cdiv(K, BLOCK_SIZE_K)
                 num_tiles = num_pid_m * num_pid_n
 
-                for tile_id in tl.range(start_pid, num_tiles, GRID_0, flatten=True):
+                for tile_id in tl.range(start_pid, num_tiles, GRID_0):
                     pid_m, pid_n = tile_of(tile_id, num_pid_m, num_pid_n, GROUP_SIZE_M)
                     for ki in range(k_tiles):
                         slot = filled % STAGES
@@ -103,7 +103,7 @@ def _persistent_kernel_ws(
                 k_tiles = tl.cdiv(K, BLOCK_SIZE_K)
                 num_tiles = num_pid_m * num_pid_n
 
-                for tile_id in tl.range(start_pid, num_tiles, GRID_0, flatten=True):
+                for tile_id in tl.range(start_pid, num_tiles, GRID_0):
                     pid_m, pid_n = tile_of(tile_id, num_pid_m, num_pid_n, GROUP_SIZE_M)
 
                     accumulator = tl.zeros((ROWS, BLOCK_SIZE_N), dtype=tl.float32)

@@ -89,7 +89,7 @@ def _int8_kernel_ws(
                         else a_ring[slot * CONSUMERS + group]
                     )
                     b = tlx.local_trans(b_ring[slot]) if B_TRANSPOSED else b_ring[slot]
-                    acc = tlx.async_dot(a, b, acc)
+                    acc = tlx.async_dot(a, b, acc, out_dtype=tl.int32)
                     # The dot just issued stays in flight; the one before it has retired, so its slot is free.
                     acc = tlx.async_dot_wait(1, acc)
                     if k > 0:

@@ -34,16 +34,19 @@ def _kernel_ws(
     GRID_0,
     GRID_1,
     STAGES: tl.constexpr,
+    CONSUMERS: tl.constexpr,
     CONSUMER_WARPS: tl.constexpr,
     CONSUMER_REGISTERS: tl.constexpr,
 ):
     # Rings of STAGES slots, filled by the producer and freed by the consumers.
-    a_ring = tlx.local_alloc((BLOCK_M, BLOCK_K), tlx.dtype_of(a_desc_2), STAGES)
+    # a_ring: one tile of ROWS rows per consumer group; b_ring: one tile for all.
+    ROWS: tl.constexpr = BLOCK_M // CONSUMERS
+    a_ring = tlx.local_alloc((ROWS, BLOCK_K), tlx.dtype_of(a_desc_2), STAGES * CONSUMERS)
     b_ring = tlx.local_alloc((BLOCK_N, BLOCK_K), tlx.dtype_of(b_desc_2), STAGES)
     # producer → consumers: the slot holds its tiles.
     full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
-    empty = tlx.alloc_barriers(STAGES, arrive_count=1)
+    empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
     SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_K * tlx.size_of(tlx.dtype_of(a_desc_2))
 
     with tlx.async_tasks():
@@ -57,21 +60,25 @@ def _kernel_ws(
                     slot = filled % STAGES
                     tlx.barrier_wait(empty[slot], ((filled // STAGES) & 1) ^ 1)
                     tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
-                    tlx.async_descriptor_load(a_desc_2, a_ring[slot], [row, start], full[slot])
+                    for group in tl.static_range(CONSUMERS):
+                        tlx.async_descriptor_load(
+                            a_desc_2, a_ring[slot * CONSUMERS + group], [row + ROWS * group, start], full[slot]
+                        )
                     tlx.async_descriptor_load(b_desc_2, b_ring[slot], [col, start], full[slot])
                     filled += 1
 
-        # Consumer: multiplies from each slot, hands it back and finishes the tile.
-        with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS):
+        # Consumers: each group multiplies its ROWS rows of every slot, hands the slot back and finishes its rows.
+        with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS, replicate=CONSUMERS):
+            group: tl.constexpr = tlx.async_task_replica_id()
             used = 0
             for tile in range(tl.program_id(0), GRID_0 * GRID_1, tl.num_programs(0)):
                 row = (tile % GRID_0) * BLOCK_M
                 col = (tile // GRID_0) * BLOCK_N
-                acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+                acc = tl.zeros((ROWS, BLOCK_N), dtype=tl.float32)
                 for start in range(0, K, BLOCK_K):
                     slot = used % STAGES
                     tlx.barrier_wait(full[slot], (used // STAGES) & 1)
-                    a = a_ring[slot]
+                    a = a_ring[slot * CONSUMERS + group]
                     b = b_ring[slot]
                     acc = tlx.async_dot(a, tlx.local_trans(b), acc)
                     # The dot just issued stays in flight; the one before it has retired, so its slot is free.
@@ -82,7 +89,7 @@ def _kernel_ws(
                 acc = tlx.async_dot_wait(0, acc)
                 if K > 0:
                     tlx.barrier_arrive(empty[(used - 1) % STAGES])
-                rows = row + tl.arange(0, BLOCK_M)
+                rows = row + ROWS * group + tl.arange(0, ROWS)
                 cols = col + tl.arange(0, BLOCK_N)
                 tl.store(
                     c_ptr + rows[:, None] * ldc + cols[None, :],
@@ -103,9 +110,12 @@ def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
     return {"a_desc_2": a_2, "b_desc_2": b_2}
 
 
-def _kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, **_):
+def _kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     """One slot's TMA box per descriptor, in elements, axes in the order of the guard's views."""
-    return {"a_desc_2": tlx.Box((BLOCK_M, BLOCK_K)), "b_desc_2": tlx.Box((BLOCK_N, BLOCK_K))}
+    return {
+        "a_desc_2": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS),
+        "b_desc_2": tlx.Box((BLOCK_N, BLOCK_K)),
+    }
 
 
 def specialize_kernel(original):
@@ -115,6 +125,6 @@ def specialize_kernel(original):
         _kernel_ws,
         guard=_kernel_guard,
         boxes=_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=2, output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
         fingerprint="46bf2bd372f1b6f1",
     )

@@ -51,64 +51,51 @@ def _kernel_ws(
 ):
     # Rings of STAGES slots, filled by the producer and freed by the consumers.
     x_ring = tlx.local_alloc((BLOCK_M, BLOCK_K), tlx.dtype_of(x_desc), STAGES)
-    # producer → consumers: the slot holds its tiles.
-    x_full = tlx.alloc_barriers(STAGES, arrive_count=1)
-    # consumers → producer: the slot may be overwritten.
-    x_empty = tlx.alloc_barriers(STAGES, arrive_count=1)
-    X_BYTES: tl.constexpr = BLOCK_M * BLOCK_K * tlx.size_of(tlx.dtype_of(x_desc))
     w_ring = tlx.local_alloc((BLOCK_K, BLOCK_N), tlx.dtype_of(w_desc), STAGES)
     # producer → consumers: the slot holds its tiles.
-    w_full = tlx.alloc_barriers(STAGES, arrive_count=1)
+    full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
-    w_empty = tlx.alloc_barriers(STAGES, arrive_count=1)
-    W_BYTES: tl.constexpr = BLOCK_K * BLOCK_N * tlx.size_of(tlx.dtype_of(w_desc))
+    empty = tlx.alloc_barriers(STAGES, arrive_count=1)
+    SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_K * tlx.size_of(tlx.dtype_of(x_desc))
 
     with tlx.async_tasks():
         # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of x and w.
         with tlx.async_task("default"):
-            x_filled = 0
-            w_filled = 0
+            filled = 0
             for tile in range(tl.program_id(0), GRID_0 * GRID_1 * GRID_2, tl.num_programs(0)):
                 batch = tile // (GRID_0 * GRID_1)
                 for k in range(0, K, BLOCK_K):
-                    x_slot = x_filled % STAGES
-                    tlx.barrier_wait(x_empty[x_slot], ((x_filled // STAGES) & 1) ^ 1)
-                    tlx.barrier_expect_bytes(x_full[x_slot], X_BYTES)
+                    slot = filled % STAGES
+                    tlx.barrier_wait(empty[slot], ((filled // STAGES) & 1) ^ 1)
+                    tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
+                    tlx.async_descriptor_load(x_desc, x_ring[slot], [batch, (tile % GRID_0) * BLOCK_M, k], full[slot])
                     tlx.async_descriptor_load(
-                        x_desc, x_ring[x_slot], [batch, (tile % GRID_0) * BLOCK_M, k], x_full[x_slot]
+                        w_desc, w_ring[slot], [k, (tile // GRID_0 % GRID_1) * BLOCK_N], full[slot]
                     )
-                    x_filled += 1
-                    w_slot = w_filled % STAGES
-                    tlx.barrier_wait(w_empty[w_slot], ((w_filled // STAGES) & 1) ^ 1)
-                    tlx.barrier_expect_bytes(w_full[w_slot], W_BYTES)
-                    tlx.async_descriptor_load(
-                        w_desc, w_ring[w_slot], [k, (tile // GRID_0 % GRID_1) * BLOCK_N], w_full[w_slot]
-                    )
-                    w_filled += 1
+                    filled += 1
 
         # Consumer: multiplies from each slot, hands it back and finishes the tile.
         with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS):
-            x_used = 0
-            w_used = 0
+            used = 0
             for tile in range(tl.program_id(0), GRID_0 * GRID_1 * GRID_2, tl.num_programs(0)):
                 batch = tile // (GRID_0 * GRID_1)
                 rows = (tile % GRID_0) * BLOCK_M + tl.arange(0, BLOCK_M)
                 cols = (tile // GRID_0 % GRID_1) * BLOCK_N + tl.arange(0, BLOCK_N)
                 acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
                 for k in range(0, K, BLOCK_K):
-                    x_slot = x_used % STAGES
-                    tlx.barrier_wait(x_full[x_slot], (x_used // STAGES) & 1)
-                    x = tlx.local_load(x_ring[x_slot]).reshape(BLOCK_M, BLOCK_K)
-                    tlx.fence_async_shared()
-                    tlx.barrier_arrive(x_empty[x_slot])
-                    x_used += 1
-                    w_slot = w_used % STAGES
-                    tlx.barrier_wait(w_full[w_slot], (w_used // STAGES) & 1)
-                    w = w_ring[w_slot]
+                    slot = used % STAGES
+                    tlx.barrier_wait(full[slot], (used // STAGES) & 1)
+                    x = x_ring[slot]
+                    w = w_ring[slot]
                     acc = tlx.async_dot(x, w, acc)
-                    acc = tlx.async_dot_wait(0, acc)
-                    tlx.barrier_arrive(w_empty[w_slot])
-                    w_used += 1
+                    # The dot just issued stays in flight; the one before it has retired, so its slot is free.
+                    acc = tlx.async_dot_wait(1, acc)
+                    if k > 0:
+                        tlx.barrier_arrive(empty[(used - 1) % STAGES])
+                    used += 1
+                acc = tlx.async_dot_wait(0, acc)
+                if K > 0:
+                    tlx.barrier_arrive(empty[(used - 1) % STAGES])
                 y_ptrs = y_ptr + batch * stride_yb + rows[:, None] * stride_ym + cols[None, :]
                 tl.store(y_ptrs, acc.to(x_desc.dtype), mask=(rows[:, None] < M) & (cols[None, :] < N))
 
@@ -124,7 +111,7 @@ def _kernel_guard(x_desc, w_desc, y_ptr, M, N, stride_yb, stride_ym, **_):
     tlx.require(not x.transposed, "stride", "x_desc is stored column by column")
     w = tlx.tma_view("w_desc", w_desc, shape=(w_desc.shape[0], w_desc.shape[1]), strides=(w_desc.strides[0], 1))
     tlx.require(not w.transposed, "stride", "w_desc is stored column by column")
-    tlx.require_dtypes({"w_desc": w_desc}, ("fp16", "bf16"))
+    tlx.require_dtypes({"x_desc": x_desc, "w_desc": w_desc}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("y_ptr", y_ptr, (None, M, N), (stride_yb, stride_ym, 1), reads=(x, w))
     return {"x_desc": x, "w_desc": w}

@@ -17,6 +17,7 @@ from tlx.launch.guard import (
     require_along_depth,
     require_disjoint,
     require_dtypes,
+    require_starts,
     tma_view,
 )
 from tlx.launch.pointers import ByteRange, byte_range, dtype_name, noting_storage
@@ -195,6 +196,17 @@ def test_bytes_lie_along_the_contracted_axis(strides, lies_across, dtype):
     with pytest.raises(Fallback, match="a is not contiguous along the axis that its dot contracts") as caught:
         require_along_depth(seen, transposed=not lies_across)
     assert caught.value.code == "depth-stride"
+
+
+@pytest.mark.parametrize(("strides", "contiguous", "other"), [((64, 1), -1, -2), ((1, 64), -2, -1)])
+@pytest.mark.parametrize(("dtype", "whole"), [(DType("float8_e4m3fn", 1), 16), (FP16, 8)], ids=str)
+def test_tiles_start_at_whole_16_bytes_along_the_contiguous_axis(strides, contiguous, other, dtype, whole):
+    seen = tma_view("a", Memory(BASE, dtype=dtype), (64, 64), strides)
+    require_starts(seen, axis=other, steps=(1, 3))
+    require_starts(seen, axis=contiguous, steps=(whole, 3 * whole, 0))
+    with pytest.raises(Fallback, match="tiles of a start at any multiple of 4 elements") as caught:
+        require_starts(seen, axis=contiguous, steps=(whole, 4))
+    assert caught.value.code == "tile-start"
 
 
 def test_dtypes():

@@ -161,6 +161,24 @@ def test_a_launch_with_equal_descriptors_is_not_decided_again(hopper):
         assert len(asked) == count, changes
 
 
+def test_the_device_of_what_is_described_counts(hopper):
+    class Placed(Memory):
+        place = 0
+
+        def get_device(self):
+            return self.place
+
+    def launched(tensor):
+        bound.launch(a=TensorDescriptor(tensor, [512, 256], [256, 1], [128, 64]), **TILES)
+        return len(asked)
+
+    asked: list[int] = []
+    bound = Bound(asked=asked)
+    first, elsewhere = Placed(BASE), Placed(BASE)
+    elsewhere.place = 1
+    assert [launched(each) for each in (Memory(BASE), first, first, elsewhere)] == [1, 2, 2, 3]
+
+
 def test_the_second_launch_passes_on_its_own_descriptor(hopper):
     bound = Bound()
     first, second = (described(BASE << 2, (512, 512), block=(128, 128)) for _ in range(2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...contract import ConstexprSpec, ScalarSpec
-from ...facts import Facts
+from ...facts import Access, Facts
 from ...model import Kernel, Param
 from ...parse.launches import CallSite
 from .deciding import deciding_values, dtype_flags
@@ -15,6 +15,8 @@ from .integers import integers, symbols_in
 PRECISIONS = ("tf32", "ieee")
 #: For numbers of unknown meaning: mostly how many tiles are grouped for the L2.
 DEFAULT_INT = 4
+#: For numbers of elements that tiles start behind: the TMA starts at whole 16 bytes.
+STARTS = (16, 32)
 
 
 def constexpr(
@@ -74,9 +76,19 @@ def number(kernel: Kernel, facts: Facts, param: Param) -> ScalarSpec:
     """A run-time number: an integer where the kernel counts or indexes with it, else a factor."""
     if isinstance(held := dict(facts.assumed).get(param.name), int):
         return ScalarSpec(param.name, "int", choices=(held,))
+    if any(_starts(access, param.name) for access in (facts.access(load.span) for load in facts.loads if load.axes)):
+        return ScalarSpec(param.name, "int", choices=STARTS)
     if (param.default is not None and "." not in param.default) or _counts(kernel, facts, param.name):
         return ScalarSpec(param.name, "int", choices=(1, 2))
     return ScalarSpec(param.name, "float", choices=(0.5, 1.0))
+
+
+def _starts(access: Access | None, name: str) -> bool:
+    """Whether tiles start that many elements further along an axis."""
+    places = access.dimensions[-2:] if access is not None else ()
+    return any(
+        s.name == name for d in places for monomial, _ in d.coordinate.terms if len(monomial) == 1 for s in monomial
+    )
 
 
 def _counts(kernel: Kernel, facts: Facts, name: str) -> bool:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...facts import Facts
+from ...facts import Dimension, Facts
 from ...poly import ONE, ZERO, Poly, Symbol
 from ..grids import chunks, own_extent
 from .extents import Extents
+from .indices import batch_index
 from .integers import integers, symbols_in
 
 
@@ -24,6 +25,7 @@ def relations(facts: Facts, extents: Extents, tiles: set[str], given: Iterable[t
     """
     found: dict[str, str] = {}
     sources = (
+        _picked(facts),
         _radices(facts, tiles),
         _loops(facts, extents),
         _ladders(facts, extents),
@@ -91,16 +93,33 @@ def _loops(facts: Facts, extents: Extents) -> Iterator[tuple[str, str]]:
                     yield count, f"cdiv({own_extent(d, extents.of)}, {step.text()})"
 
 
+def _picked(facts: Facts) -> Iterator[tuple[str, str]]:
+    """There are as many programs along an axis of the grid as elements of what their number picks one of."""
+    for d in _bounded(facts):
+        if (index := batch_index(d.coordinate)) is not None and index.free is not None and d.extent is not None:
+            yield index.free, d.extent.text()
+
+
+def _bounded(facts: Facts) -> Iterator[Dimension]:
+    """Dimensions of which an access has one position, and whose extent is told: by the shape of a descriptor, say."""
+    for _, access in facts.accesses:
+        for d in access.dimensions:
+            if d.axis is None and d.extent is not None and d.extent.launch and "tl." not in d.extent.text():
+                yield d
+
+
 def _ladders(facts: Facts, extents: Extents) -> Iterator[tuple[str, str]]:
     """What a stride is longer by than the next one says how many there are of what the next one picks."""
     counts = chunks(facts, extents.of)
+    told = {_name(d.extent) for d in _bounded(facts) if d.extent is not None}
     for _, access in facts.accesses:
         for d in access.dimensions:
             if d.axis is not None or d.coordinate not in counts or not d.stride.monomial:
                 continue
             for other in access.dimensions:
                 ratio, rest = other.stride.divide(d.stride)
-                if rest == ZERO and (name := _name(ratio)) is not None and name not in counts[d.coordinate]:
+                name = _name(ratio) if rest == ZERO else None
+                if name is not None and name not in told and name not in counts[d.coordinate]:
                     yield name, counts[d.coordinate]
 
 

@@ -164,7 +164,7 @@ class Tensors:
             size, length = self.extents.of.get(dimension.axis), self.facts.axis(dimension.axis).length.text()
             if size is not None and size == length and dimension.coordinate.terms:
                 size = None  # the axis is one tile long, and tiles lie one after the other
-            return size or self._reached(dimension)
+            return (self._beyond(dimension, size) if size is not None else None) or self._reached(dimension)
         if (index := batch_index(dimension.coordinate)) is not None:
             if index.free is not None:
                 self.free[index.free] = None
@@ -175,6 +175,15 @@ class Tensors:
             return counted[0]
         last = self.scalars.upper(dimension.coordinate)
         return one_more(last) if last is not None else None
+
+    def _beyond(self, dimension: Dimension, size: str) -> str:
+        """The extent of an axis of that size that a caller's descriptor has several times, `group * K` apart."""
+        if not dimension.from_zero or dimension.axis is None or dimension.limit is not None:
+            return size
+        length = self.facts.axis(dimension.axis).length
+        moved = dimension.coordinate.divide(length)[1] if length.monomial else Poly()
+        last = self.scalars.upper(moved) if moved != Poly() else None
+        return size if last is None else f"{size} + {last}"
 
     def _reached(self, dimension: Dimension) -> str | None:
         """How far an axis goes whose end no mask tells: to the limit if there is one, else to its last tile's end."""

@@ -49,7 +49,7 @@ def _made(
         numbers(run, shape),
         numbers(run, strides),
         numbers(run, offsets) if offsets is not None else (),
-        tuple(_axis(run, entry, fixed=offsets is None) for entry in _entries(block)),
+        tuple(_axis(run, entry, boxed=offsets is None) for entry in _entries(block)),
         descriptor=offsets is None,
         nan=padding is not None and run.expression(padding).literal == "nan",
     )
@@ -98,12 +98,13 @@ def load_descriptor(run: Interpreter, call: Call) -> Value:
 
 
 def store_descriptor(run: Interpreter, call: Call) -> Value:
-    """`desc.store(offsets, value)`: what lies outside the tensor is dropped."""
+    """`desc.store(offsets, value)`, or an atomic: what lies outside the tensor is dropped."""
     descriptor = run.expression(call.need(0, "desc"))
     box = _at(run, call, descriptor, call.need(1, "offsets"))
     node = call.need(2, "value")
     value = run.events.used(run.expression(node), call.span)
-    return _record_store(run, call, box, range(len(box.axes)), value, node)
+    kind = call.name if call.name.startswith("atomic_") else "store"
+    return _record_store(run, call, box, range(len(box.axes)), value, node, kind)
 
 
 def _at(run: Interpreter, call: Call, descriptor: Value, offsets: ast.expr) -> Box:
@@ -117,14 +118,20 @@ def _at(run: Interpreter, call: Call, descriptor: Value, offsets: ast.expr) -> B
 
 
 def _record_store(
-    run: Interpreter, call: Call, box: Box, checked: Collection[int], value: Value, value_node: ast.expr
+    run: Interpreter,
+    call: Call,
+    box: Box,
+    checked: Collection[int],
+    value: Value,
+    value_node: ast.expr,
+    kind: str = "store",
 ) -> Value:
     axes = run.axes.broadcast(box.axes, value.axes)
     stored = value.at(axes) if value.axes else value
     place = run.place(call.node)
     event = StoreEvent(
         place,
-        "store",
+        kind,
         box.address,
         stored,
         Span.of(value_node),
@@ -164,17 +171,16 @@ def _entries(node: ast.expr) -> list[ast.expr]:
     return list(node.elts) if isinstance(node, ast.Tuple | ast.List) else [node]
 
 
-def _axis(run: Interpreter, entry: ast.expr, *, fixed: bool) -> int | None:
+def _axis(run: Interpreter, entry: ast.expr, *, boxed: bool) -> int | None:
     length = run.expression(entry).poly
     if length is None:
         raise Decline("TLX403", Span.of(entry), name=ast.unparse(entry))
     if length == ONE:
         return None
     axis = created(run, length, Creator("block", Span.of(entry), run.statement))
-    if fixed:
-        # Rows are divided by rewriting what creates them; the offsets of a descriptor's accesses would have to follow.
-        # An access through a block pointer is written out anew.
-        run.axes.mark(axis, "fixed")
+    if boxed:
+        # Rows are divided by rewriting what creates them: no access through a descriptor may be left then.
+        run.axes.mark(axis, "boxed")
     return axis
 
 

@@ -107,8 +107,10 @@ def transposed(run: Interpreter, value: Value, span: Span) -> Value:
 @handles("reshape", "view")
 def reshape(run: Interpreter, call: Call) -> Value:
     """New axes without a relation to the old ones, unless only axes of length one come or go."""
-    value = run.expression(call.need(0, "input"))
+    node = call.need(0, "input")
+    value = run.expression(node)
     if (same := _squeezed(run, value, _shape_argument(call))) is not None:
+        _named(run, call, node, value)
         return same
     opaque(run, value, call.span)
     axes = _shape(run, _shape_argument(call), call.span)
@@ -149,6 +151,16 @@ def _alone(run: Interpreter, length: Poly) -> int:
     axis = created(run, length, None)
     run.axes.mark(axis, "opaque")
     return axis
+
+
+def _named(run: Interpreter, call: Call, node: ast.expr, value: Value) -> None:
+    """A name for a load that is squeezed at once: `k = desc.load([first, head, 0]).reshape(BLOCK_N, D)`."""
+    number = value.origin.load
+    if run.named is None or run.named[0] is not call.node or number is None or value.origin.transposed:
+        return
+    event = run.events.loads[number]
+    if event.place.span == Span.of(node):
+        run.events.loads[number] = replace(event, target=run.named[1])
 
 
 def _squeezed(run: Interpreter, value: Value, shape: ast.expr | None) -> Value | None:

@@ -1,0 +1,141 @@
+# What `tl.range` asks of the compiler goes with the loops that hold rings; a loop without them keeps what is its own.
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def asked_kernel(
+    a_ptr, b_ptr, x_ptr, c_ptr, M, N, K, sa, sb, sc,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):
+    tiles = tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=True, num_stages=2):
+        rows = tile % tl.cdiv(M, BLOCK_M) * BLOCK_M + tl.arange(0, BLOCK_M)
+        cols = tile // tl.cdiv(M, BLOCK_M) * BLOCK_N + tl.arange(0, BLOCK_N)
+        acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for k in tl.range(0, K, BLOCK_K, warp_specialize=True, loop_unroll_factor=2):
+            depth = k + tl.arange(0, BLOCK_K)
+            a = tl.load(a_ptr + rows[:, None] * sa + depth, mask=(rows[:, None] < M) & (depth < K), other=0.0)
+            b = tl.load(b_ptr + depth[:, None] * sb + cols, mask=(depth[:, None] < K) & (cols < N), other=0.0)
+            acc = tl.dot(a, b, acc)
+        for part in tl.range(0, 4, loop_unroll_factor=4):
+            acc += tl.load(x_ptr + part * N + cols, mask=cols < N, other=0.0)[None, :]
+        tl.store(c_ptr + rows[:, None] * sc + cols, acc, mask=(rows[:, None] < M) & (cols < N))
+
+
+def asked(a, b, x, c):
+    (m, k), n = a.shape, b.shape[1]
+    asked_kernel[(132,)](
+        a, b, x, c, m, n, k, a.stride(0), b.stride(0), c.stride(0), BLOCK_M=64, BLOCK_N=64, BLOCK_K=32
+    )
+# output
+@tlx.jit(do_not_specialize=["GRID_0"])
+def _asked_kernel_ws(
+    a_desc,
+    b_desc,
+    x_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    sc,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GRID_0,
+    STAGES: tl.constexpr,
+    CONSUMERS: tl.constexpr,
+    CONSUMER_WARPS: tl.constexpr,
+    CONSUMER_REGISTERS: tl.constexpr,
+):
+    # Rings of STAGES slots, filled by the producer and freed by the consumers.
+    # a_ring: one tile of ROWS rows per consumer group; b_ring: one tile for all.
+    ROWS: tl.constexpr = BLOCK_M // CONSUMERS
+    a_ring = tlx.local_alloc((ROWS, BLOCK_K), tlx.dtype_of(a_desc), STAGES * CONSUMERS)
+    b_ring = tlx.local_alloc((BLOCK_K, BLOCK_N), tlx.dtype_of(b_desc), STAGES)
+    # producer → consumers: the slot holds its tiles.
+    full = tlx.alloc_barriers(STAGES, arrive_count=1)
+    # consumers → producer: the slot may be overwritten.
+    empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
+    SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_K * tlx.size_of(tlx.dtype_of(a_desc))
+
+    with tlx.async_tasks():
+        # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of a and b.
+        with tlx.async_task("default"):
+            filled = 0
+            for tile_2 in range(tl.program_id(0), GRID_0, tl.num_programs(0)):
+                tiles = tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
+                for tile in tl.range(tile_2, tiles, GRID_0):
+                    for k in tl.range(0, K, BLOCK_K):
+                        slot = filled % STAGES
+                        tlx.barrier_wait(empty[slot], ((filled // STAGES) & 1) ^ 1)
+                        tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
+                        for group in tl.static_range(CONSUMERS):
+                            tlx.async_descriptor_load(
+                                a_desc,
+                                a_ring[slot * CONSUMERS + group],
+                                [(tile % tl.cdiv(M, BLOCK_M)) * BLOCK_M + ROWS * group, k],
+                                full[slot],
+                            )
+                        tlx.async_descriptor_load(
+                            b_desc, b_ring[slot], [k, (tile // tl.cdiv(M, BLOCK_M)) * BLOCK_N], full[slot]
+                        )
+                        filled += 1
+
+        # Consumers: each group multiplies its ROWS rows of every slot, hands the slot back and finishes its rows.
+        with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS, replicate=CONSUMERS):
+            group: tl.constexpr = tlx.async_task_replica_id()
+            used = 0
+            for tile_2 in range(tl.program_id(0), GRID_0, tl.num_programs(0)):
+                tiles = tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
+                for tile in tl.range(tile_2, tiles, GRID_0):
+                    rows = tile % tl.cdiv(M, BLOCK_M) * BLOCK_M + ROWS * group + tl.arange(0, ROWS)
+                    cols = tile // tl.cdiv(M, BLOCK_M) * BLOCK_N + tl.arange(0, BLOCK_N)
+                    acc = tl.zeros((ROWS, BLOCK_N), dtype=tl.float32)
+                    for k in tl.range(0, K, BLOCK_K):
+                        slot = used % STAGES
+                        tlx.barrier_wait(full[slot], (used // STAGES) & 1)
+                        a = a_ring[slot * CONSUMERS + group]
+                        b = b_ring[slot]
+                        acc = tlx.async_dot(a, b, acc)
+                        # The dot just issued stays in flight; the one before it has retired, so its slot is free.
+                        acc = tlx.async_dot_wait(1, acc)
+                        if k > 0:
+                            tlx.barrier_arrive(empty[(used - 1) % STAGES])
+                        used += 1
+                    acc = tlx.async_dot_wait(0, acc)
+                    if K > 0:
+                        tlx.barrier_arrive(empty[(used - 1) % STAGES])
+                    for part in tl.range(0, 4, loop_unroll_factor=4):
+                        acc += tl.load(x_ptr + part * N + cols, mask=cols < N, other=0.0)[None, :]
+                    tl.store(c_ptr + rows[:, None] * sc + cols, acc, mask=(rows[:, None] < M) & (cols < N))
+
+
+def _asked_kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, sa, sb, sc, **_):
+    """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
+    a = tlx.tma_view("a_ptr", a_ptr, shape=(M, K), strides=(sa, 1))
+    tlx.require(not a.transposed, "stride", "a_ptr is stored column by column")
+    b = tlx.tma_view("b_ptr", b_ptr, shape=(K, N), strides=(sb, 1))
+    tlx.require(not b.transposed, "stride", "b_ptr is stored column by column")
+    tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16"))
+    # The producer reads ahead of the stores: what is written must not overlap what it reads.
+    tlx.require_disjoint("c_ptr", c_ptr, (M, N), (sc, 1), reads=(a, b))
+    return {"a_desc": a, "b_desc": b}
+
+
+def _asked_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
+    """One slot's TMA box per descriptor, in elements, axes in the order of the guard's views."""
+    return {"a_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "b_desc": tlx.Box((BLOCK_K, BLOCK_N))}
+
+
+def specialize_asked_kernel(original):
+    """`original`, running _asked_kernel_ws wherever the guard allows it."""
+    return tlx.specialized(
+        original,
+        _asked_kernel_ws,
+        guard=_asked_kernel_guard,
+        boxes=_asked_kernel_boxes,
+        schedule=tlx.Schedule(persistent=True, grid_rank=1, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        fingerprint="7673fb0cbcb3bb43",
+    )
