@@ -35,7 +35,7 @@ def test_sizes_are_counted_in_the_configs_own_tiles():
     by_name = {case.name: dict(case.values) for case in cases if case.config == 0}
     assert by_name["3 trips"] == {"M": 2 * 128 - 3, "N": 2 * 64 - 3, "K": 3 * 64, "ACTIVATION": ""}
     assert by_name["M = 0"]["M"] == 0
-    assert by_name["full size"]["K"] == 16 * 64
+    assert by_name["full size"] == {"M": 32 * 128, "N": 32 * 64, "K": 16 * 64, "ACTIVATION": ""}
     assert {case.config for case in cases} == {0, 1}
 
 
@@ -96,8 +96,7 @@ def device(monkeypatch):
     monkeypatch.setattr(gpu.Session, "_fast_launches", lambda self: state["fast"])
     launch = gpu.Session._launch
     monkeypatch.setattr(gpu.Session, "_launch", lambda self, kernel, it: launch(self, Simulated(kernel, state), it))
-    monkeypatch.setattr(gpu, "TILES", 2)
-    monkeypatch.setattr(gpu, "TRIPS", 4)
+    monkeypatch.setattr(gpu, "LARGE", ((2, 4),))
     yield state
     CHOSEN.clear()
 

@@ -7,11 +7,12 @@ which of the two kernels ran.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..contract import Contract
+from ..contract import Contract, evaluate
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 from .buffers import Inapplicable, Memory, make_arguments
@@ -19,6 +20,7 @@ from .cases import Case
 from .compare import compare
 from .described import passed
 from .device import Hung, Launch, call_of, scratch_memory, settle
+from .grids import settle_grid
 from .inputs import edge_cases, full_size_case
 from .loading import Loaded, load
 from .oracle import as_constexpr
@@ -29,8 +31,10 @@ REPEATS = 30
 #: Cases that are launched so often, by name.
 REPEATED = ("own tiles", "full size", "captured")
 #: Tiles along each side of the result, and trips, of the large launches: several waves of CTAs, each of which goes from
-#: tile to tile many times, for there one tile's end meets the next one's loads.
-TILES, TRIPS = 32, 8
+#: tile to tile many times, for there one tile's end meets the next one's loads. The first that leaves each tensor
+#: within `MOST_ELEMENTS`: the host makes and compares them.
+LARGE = ((32, 16), (16, 16), (4, 16))
+MOST_ELEMENTS = 1 << 25
 #: Repeats of the source that differ and are measured: each is fetched from the device.
 MEASURED = 4
 #: Findings after which more of the same help nobody.
@@ -114,7 +118,17 @@ def gpu_cases(contract: Contract, *, guarded: bool = True) -> list[Case]:
                 tiles = (value + step // 2) // step
                 scaled[size] = max(0, tiles * full + value - tiles * step)
         cases.append(replace(case, tiles=(), values=tuple(scaled.items())))
-    return cases + [full_size_case(contract, index, tiles=TILES, trips=TRIPS) for index in range(len(contract.configs))]
+    return cases + [_large(contract, index) for index in range(len(contract.configs))]
+
+
+def _large(contract: Contract, index: int) -> Case:
+    for tiles, trips in LARGE:
+        case = full_size_case(contract, index, tiles=tiles, trips=trips)
+        known: dict[str, object] = {**dict(case.values), **case.constants(contract)}
+        settle_grid(contract, known)
+        if all(math.prod(evaluate(e, known) for e in spec.shape) <= MOST_ELEMENTS for spec in contract.tensors):
+            break
+    return case
 
 
 class Session:
