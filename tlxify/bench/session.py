@@ -22,7 +22,7 @@ from ..verdict import Evidence
 from ..verify.cases import Case
 from ..verify.child import Job
 from ..verify.described import passed
-from ..verify.device import Hung, call_of, settle
+from ..verify.device import Hung, call_of, scratch_memory, settle
 from ..verify.loading import Loaded, load
 from ..verify.oracle import as_constexpr
 from .clock import Contender, interleave, launches_for
@@ -64,6 +64,7 @@ def measure(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], 
     if not torch.cuda.is_available():
         return {"skipped": "torch sees no GPU"}, []
     clock = CudaClock(torch)
+    scratch_memory()
     progress("ceilings")
     limits = ceilings(torch, clock)
     total = sum(len(kernel["cases"]) for kernel in job.options["kernels"])
@@ -91,6 +92,7 @@ def warm(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], lis
 
     if not torch.cuda.is_available():
         return {"skipped": "torch sees no GPU"}, []
+    scratch_memory()
     clock = CudaClock(torch)
     for kernel in job.options["kernels"]:
         session = _Session(load(kernel["conversion"]), clock, H200, {**job.options, **kernel})
