@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 NOUNS = frozenset(
     f"tlxify.{name}"
     for name in (
-        *("source", "contract", "model", "facts", "plan", "poly", "verdict"),
+        *("source", "contract", "model", "facts", "plan", "poly", "starts", "verdict"),
         *("conversion", "outcome", "diagnostics", "catalogue", "suppress", "slice", "fingerprint", "reach"),
     )
 )

@@ -18,9 +18,10 @@ pytestmark = pytest.mark.triton
         (Memory(168, 0, 0), [Memory(255, 0, 0)], "no more"),
         (Memory(168, 40, 18), [Memory(168, 24, 12), Memory(168, 40, 18)], "no more"),
         (Memory(168, 48, 18), [Memory(168, 24, 12), Memory(168, 40, 18)], "more"),
-        (Memory(168, 0, 2), [Memory(168, 0, 0)], "more"),
+        (Memory(168, 8, 5), [Memory(168, 8, 4)], "no more, used more"),
+        (Memory(168, 8, 2), [Memory(168, 0, 0)], "more"),
         # Less stack but more accesses than one, more stack but fewer accesses than the other.
-        (Memory(168, 8, 20), [Memory(168, 16, 10), Memory(168, 0, 30)], "more"),
+        (Memory(168, 8, 20), [Memory(168, 16, 10), Memory(168, 0, 30)], "no more, used more"),
         (None, [Memory(168, 0, 0)], "does not compile"),
         (Memory(168, 0, 0), [], "nothing to compare with"),
     ],

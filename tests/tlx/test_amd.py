@@ -142,15 +142,62 @@ def nvidia_only(out, WHAT: tl.constexpr):
                 tl.store(out, 1)
     if WHAT == "%clock64":
         tl.store(out, tlx.clock64())
+    if WHAT == "fence":
+        tlx.fence("async_shared")
+    if WHAT == "vote_ballot_sync":
+        tlx.vote_ballot_sync(0xFFFFFFFF, True)
+    if WHAT == "prefetch":
+        tlx.prefetch(out)
     if WHAT == "async_dot":
         tile = tlx.local_alloc((64, 64), tl.float16, 1)
         tlx.async_dot(tile[0], tile[0])
 
 
-@pytest.mark.parametrize("what", ["an mbarrier", "a named barrier", "async_tasks", "%clock64", "async_dot"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "an mbarrier",
+        "a named barrier",
+        "async_tasks",
+        "%clock64",
+        "async_dot",
+        "fence",
+        "vote_ballot_sync",
+        "prefetch",
+    ],
+)
 def test_what_amd_does_not_have(what):
     with pytest.raises(CompilationError, match=f"{what} needs an NVIDIA GPU; this kernel is compiled for gfx950"):
         tlx.compile(nvidia_only, {"out": "*i64"}, {"WHAT": what}, target="gfx950")
+
+
+@tlx.jit
+def misused(out, WHAT: tl.constexpr):
+    at = tl.arange(0, 64)
+    if WHAT == "mask":
+        tlx.buffer_store(tl.zeros((64,), tl.float32), out, at, mask=at)
+    if WHAT == "wide offsets":
+        tlx.buffer_load(out, at.to(tl.int64))
+    if WHAT == "small tile":
+        tlx.buffer_load_to_local(tlx.local_alloc((64,), tl.float32, 1)[0], out, at)
+    if WHAT == "split":
+        tlx.extract_slice(tl.zeros((256, 256), tl.float32), [256, 128], [0, 128])
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("mask", "the mask of buffer_store must be a block of booleans, not a block of int32"),
+        ("wide offsets", "buffer_load takes a block of 32-bit offsets"),
+        ("small tile", "has less than an element for each of 256 threads"),
+        ("split", r"no data moves between threads, so \[256, 128\] from \[0, 128\] must be multiples of"),
+    ],
+)
+def test_misuse(what, message):
+    if what == "split" and not versions.AMD_HINTS:
+        pytest.skip(versions.too_old("extract_slice"))
+    with pytest.raises(CompilationError, match=message):
+        tlx.compile(misused, {"out": "*fp32"}, {"WHAT": what}, target="gfx950")
 
 
 def test_what_nvidia_does_not_have():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import triton.language as tl
@@ -35,18 +36,19 @@ class AmdSemantic(BulkSemantic):
         base, places = self._buffer(ptr, offsets, "buffer_load")
         if other is not None and mask is None:
             raise TLXError("other makes sense with a mask only")
-        return cdna3.buffer_load(base, places, mask, other, cache, _semantic=self)
+        return cdna3.buffer_load(base, places, self._mask(mask, "buffer_load"), other, cache, _semantic=self)
 
     def buffer_store(self, value: Any, ptr: Any, offsets: Any, mask: Any, cache: str | None) -> None:
         """amdg.buffer_store."""
         base, places = self._buffer(ptr, offsets, "buffer_store")
         block = self.cast(self.to_tensor(value), base.dtype.element_ty)
         block, places = self.broadcast_impl_value(block, places)
-        cdna3.buffer_store(block, base, places, mask, cache, _semantic=self)
+        cdna3.buffer_store(block, base, places, self._mask(mask, "buffer_store"), cache, _semantic=self)
 
     def buffer_atomic_add(self, ptr: Any, offsets: Any, value: Any, mask: Any, sem: Any, scope: Any) -> Any:
         """amdg.buffer_atomic_rmw."""
         base, places = self._buffer(ptr, offsets, "buffer_atomic_add")
+        mask = self._mask(mask, "buffer_atomic_add")
         module = cdna4 if current().gfx == "gfx950" else cdna3
         return module.buffer_atomic_add(base, places, value, mask, sem, scope, _semantic=self)
 
@@ -61,6 +63,10 @@ class AmdSemantic(BulkSemantic):
             raise TLXError(
                 f"{what} of {base.dtype.element_ty}{places.type.shape} into a tile of {tile.dtype}{tile.shape}"
             )
+        mask = self._mask(mask, what)
+        wide = 64 * self.warps
+        if math.prod(tile.shape) < wide:
+            raise TLXError(f"{what}: a tile of {tile.shape} has less than an element for each of {wide} threads")
         places = self.to_layout(places, self._lines(tile))
         cdna4.async_copy.buffer_load_to_shared(tile.gluon(), base, places, mask, other, cache, _semantic=self)
 
@@ -97,5 +103,14 @@ class AmdSemantic(BulkSemantic):
         inside = all(start + size <= extent for start, size, extent in zip(offsets, shape, extents, strict=False))
         if not len(shape) == len(offsets) == len(extents) or not inside:
             raise TLXError(f"extract_slice: {shape} from {offsets} is no part of {block.type}")
-        ty = block.type.__class__(block.dtype, shape, block.type.layout)
+        layout = block.type.layout
+        if isinstance(layout, ttgl.BlockedLayout):
+            spans = zip(layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta, strict=True)
+            whole = [each * lanes * warps for each, lanes, warps in spans]
+            if any(start % span or size % span for start, size, span in zip(offsets, shape, whole, strict=True)):
+                raise TLXError(
+                    f"extract_slice: no data moves between threads, so {shape} from {offsets} must be multiples of "
+                    f"{whole}, the part of {extents} that all threads hold an element of"
+                )
+        ty = block.type.__class__(block.dtype, shape, layout)
         return self.tensor(self.builder.create_extract_slice(ty.to_ir(self.builder), block.handle, offsets), ty)

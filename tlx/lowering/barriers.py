@@ -74,6 +74,15 @@ class BarrierSemantic(BlockSemantic):
             raise TLXError(f"pred must be a boolean scalar, not {described(pred)}")
         return self.cast(value, tl.int1)
 
+    def _mask(self, mask: Any, what: str) -> Any:
+        """Booleans, or None."""
+        if unwrap(mask) is None:
+            return None
+        gate = self.to_tensor(mask)
+        if gate.type.scalar != tl.int1:
+            raise TLXError(f"the mask of {what} must be a block of booleans, not {described(mask)}")
+        return gate
+
     def mbarrier_expect(self, bar: Any, size: int, pred: Any) -> None:
         """arrive.expect_tx by one thread."""
         raw = self._single(bar, "barrier_expect_bytes").gluon()

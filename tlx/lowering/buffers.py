@@ -255,6 +255,7 @@ class BufferSemantic(BarrierSemantic):
 
     def memory_fence(self, scope: str) -> None:
         """A proxy fence, or a fence over global memory."""
+        self.only_nvidia("fence")
         if scope == "async_shared":
             hopper.fence_async_shared(_semantic=self)
         else:

@@ -62,6 +62,7 @@ class BulkSemantic(WarpSemantic):
 
     def prefetch_lines(self, ptr: Any, level: str, mask: Any) -> None:
         """prefetch.global of each pointer."""
+        self.only_nvidia("prefetch")
         target = self.to_tensor(ptr)
         if not target.type.scalar.is_ptr():
             raise TLXError(f"prefetch takes pointers, not {target.type}")

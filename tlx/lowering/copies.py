@@ -35,9 +35,7 @@ class CopySemantic(TensorMemorySemantic):
         if other is not None and mask is None:
             raise TLXError("other makes sense with a mask only")
         fill = None if other is None else self.cast(self.to_tensor(other), tile.dtype)
-        gate = None if mask is None else self.to_tensor(mask)
-        if gate is not None and gate.type.scalar != tl.int1:
-            raise TLXError(f"the mask of async_load must be a block of booleans, not {described(mask)}")
+        gate = self._mask(mask, "async_load")
         src, gate, fill = self._together(src, gate, fill)
         versions.cp_async(src, tile.gluon(), gate, fill, cache_modifier, eviction_policy, bool(volatile), self)
 

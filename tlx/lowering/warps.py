@@ -32,6 +32,7 @@ class WarpSemantic(ScratchSemantic):
 
     def ballot(self, mask: int, pred: Any) -> Any:
         """vote.sync.ballot."""
+        self.only_nvidia("vote_ballot_sync")
         value = self.to_tensor(pred)
         if value.dtype != tl.int1:
             value = self.not_equal(value, 0)

@@ -10,6 +10,7 @@ When refused: never; the schedule has checked that nothing else reads the operan
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..facts import Sum
@@ -111,11 +112,20 @@ def _release(ring: Ring, site: Site, result: Edits) -> None:
     """Hands the slot back behind the last statement that reads it."""
     if ring.empty is None:
         return
-    lines = [f"tlx.barrier_arrive({ring.empty}[{ring.slot}])", f"{ring.used} += 1"]
+    lines = [*_fence(site.fills), f"tlx.barrier_arrive({ring.empty}[{ring.slot}])", f"{ring.used} += 1"]
     if site.release in result.replaced:
         result.replaced[site.release].extend(lines)
     else:
         result.after.setdefault(site.release, []).extend(lines)
+
+
+def _fence(fills: Iterable[Fill]) -> list[str]:
+    """What stands before a slot is handed back that was read into registers.
+
+    A load may still be under way when a later instruction signals a barrier: nothing orders it before what the TMA
+    writes, which goes another way to shared memory. A product's operands are read when it has retired.
+    """
+    return [] if all(fill.in_place for fill in fills) else ["tlx.fence_async_shared()"]
 
 
 def _retire_late(plan: Plan, ring: Ring, held: InFlight, result: Edits) -> None:
@@ -132,7 +142,9 @@ def _retire_late(plan: Plan, ring: Ring, held: InFlight, result: Edits) -> None:
     ]
     after = [f"{step.result} = tlx.async_dot_wait(0, {step.result})" for step in dots]
     if ring.empty is not None:
+        fence = _fence(fill for site in ring.sites for fill in site.fills)
         result.replaced[last.statement] += [
+            *fence,
             f"if {held.variable} > {operand(held.start)}:",
             f"    tlx.barrier_arrive({ring.empty}[{previous}])",
         ]

@@ -14,10 +14,8 @@ from ..diagnostics import Decline
 from ..facts import Dimension, Facts
 from ..plan import Ring, Starts, fills_of
 from ..poly import Poly, Symbol
+from ..starts import tile_lengths, uneven
 from .writing import write_for_guard
-
-#: Elements of one byte in what the TMA starts at multiples of: larger elements need fewer.
-UNIT = 16
 
 
 def starts_of(facts: Facts, rings: tuple[Ring, ...]) -> tuple[Starts, ...]:
@@ -25,7 +23,8 @@ def starts_of(facts: Facts, rings: tuple[Ring, ...]) -> tuple[Starts, ...]:
 
     Raises Decline TLX212 if the TMA cannot read a tile whichever axis is contiguous.
     """
-    lengths = _lengths(facts, rings)
+    accesses = [facts.access(fill.load) for _, _, fill in fills_of(rings)]
+    lengths = tile_lengths(facts, (access for access in accesses if access is not None))
     found: dict[tuple[str, int], dict[str, None]] = {}
     for ring, _, fill in fills_of(rings):
         view, access = ring.buffer(fill.buffer).view, facts.access(fill.load)
@@ -41,29 +40,8 @@ def starts_of(facts: Facts, rings: tuple[Ring, ...]) -> tuple[Starts, ...]:
     return tuple(Starts(view, axis, tuple(texts)) for (view, axis), texts in found.items() if texts)
 
 
-def _lengths(facts: Facts, rings: tuple[Ring, ...]) -> frozenset[Symbol]:
-    """Constexprs that are the length of a tile that a dot reads: powers of two, 16 or more."""
-    accesses = (facts.access(fill.load) for _, _, fill in fills_of(rings))
-    axes = {d.axis for access in accesses if access is not None for d in access.dimensions if d.axis is not None}
-    lengths = (facts.axis(axis).length for axis in axes)
-    return frozenset(symbol for length in lengths if length.monomial for symbol in length.symbols if symbol.constexpr)
-
-
 def _steps(dimension: Dimension, lengths: frozenset[Symbol]) -> Iterator[str]:
-    """What the coordinate is a sum of multiples of, in elements, without what is a multiple of a tile's length."""
-    for monomial, coefficient in dimension.coordinate.terms:
-        if coefficient % UNIT == 0 or any(_even(symbol, lengths) for symbol in monomial):
-            continue
+    """What the coordinate is a sum of multiples of, in elements, without what is a multiple of 16 anyway."""
+    for monomial, coefficient in uneven(dimension.coordinate, lengths):
         known = tuple(symbol for symbol in monomial if write_for_guard(Poly.of(symbol)) is not None)
         yield write_for_guard(Poly.build([(known, abs(coefficient))])) or "1"
-
-
-def _even(symbol: Symbol, lengths: frozenset[Symbol]) -> bool:
-    """Whether it is a multiple of `UNIT`, whatever it is."""
-    if symbol in lengths:
-        return True
-    chosen = symbol.options or (symbol.operands if symbol.template.partition("(")[0] in ("min", "max") else ())
-    return bool(chosen) and all(
-        all(c % UNIT == 0 or any(_even(s, lengths) for s in monomial) for monomial, c in operand.terms)
-        for operand in chosen
-    )

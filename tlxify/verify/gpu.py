@@ -28,8 +28,9 @@ from .record import Record
 REPEATS = 30
 #: Cases that are launched so often, by name.
 REPEATED = ("own tiles", "full size", "captured")
-#: Tiles along each side of the result, and trips, of the large launches: several waves of CTAs.
-TILES, TRIPS = 16, 16
+#: Tiles along each side of the result, and trips, of the large launches: several waves of CTAs, each of which goes from
+#: tile to tile many times, for there one tile's end meets the next one's loads.
+TILES, TRIPS = 32, 8
 #: Repeats of the source that differ and are measured: each is fetched from the device.
 MEASURED = 4
 #: Findings after which more of the same help nobody.

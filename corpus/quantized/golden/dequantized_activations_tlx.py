@@ -74,6 +74,7 @@ def _a8w16_kernel_ws(
                     x_slot = x_used % STAGES
                     tlx.barrier_wait(x_full[x_slot], (x_used // STAGES) & 1)
                     x = tlx.local_load(x_ring[x_slot * CONSUMERS + group])
+                    tlx.fence_async_shared()
                     tlx.barrier_arrive(x_empty[x_slot])
                     x_used += 1
                     w_slot = w_used % STAGES

@@ -10,6 +10,7 @@ from ...diagnostics import Decline
 from ...facts import Facts
 from ...model import Kernel
 from ...parse.launches import call_sites
+from ...starts import tile_lengths, uneven
 from .. import analyze
 from ..texts import words
 from .constants import constexpr, number
@@ -122,7 +123,17 @@ def _aligned(facts: Facts, sizes: set[str], tiles: set[str]) -> tuple[str, ...]:
     for names in sorted((words([stride]) for stride in _read_strides(facts)), key=len):
         if not names & (found | tiles):
             found |= names & sizes
-    return tuple(sorted(found))
+    return tuple(sorted(found | (_starting(facts) & sizes)))
+
+
+def _starting(facts: Facts) -> set[str]:
+    """Sizes at multiples of which operands' tiles start: as many rows as a group has, along what may be contiguous."""
+    fed = {side.load for dot in facts.dots for side in (dot.a, dot.b)}
+    found = [facts.access(load.span) for load in facts.loads if load.id in fed]
+    accesses = [access for access in found if access is not None and not access.described]
+    lengths = tile_lengths(facts, accesses)
+    places = [d.coordinate for access in accesses for d in access.dimensions[-2:]]
+    return {symbol.name for place in places for monomial, _ in uneven(place, lengths) for symbol in monomial}
 
 
 def _read_strides(facts: Facts) -> Iterator[str]:
