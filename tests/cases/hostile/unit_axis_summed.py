@@ -92,6 +92,7 @@ def _packed_kernel_ws(
                 head = tile // GRID_0
                 tlx.barrier_wait(q3_full[0], q3_used & 1)
                 q3 = tlx.local_load(q3_ring[group]).reshape(ROWS, 1, D)
+                tlx.fence_async_shared()
                 tlx.barrier_arrive(q3_empty[0])
                 q3_used += 1
                 q = tl.sum(q3, 1)
