@@ -100,6 +100,7 @@ def test_how_operands_reach_a_dot(dot, how):
         ("tl.make_block_ptr(a_ptr + i, (M, N), (sm, sn), (0, 0), (TM, TN), (1, 0))", "TLX201"),
         ("tl.load(i, boundary_check=(0,))", "TLX209"),
         ("tl.make_tensor_descriptor(a_ptr)", "TLX104"),
+        ("tl.load(a_ptr).load([0, 0])", "TLX210"),
         ("tl.inline_asm_elementwise('')", "TLX307"),
         ("tl.dot_scaled(i, i)", "TLX315"),
         ("tl.no_such_function(i)", "TLX317"),

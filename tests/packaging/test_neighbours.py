@@ -50,8 +50,9 @@ def test_installed_after_the_other(neighbour: Path, dist: Path, tmp_path: Path) 
     (tmp_path / "source.py").write_text(SOURCE)
     done = run(tools / "python", "-m", "tlx", "run", "source.py", cwd=tmp_path, check=fits(neighbour))
     if not fits(neighbour):
-        # Triton may end while it loads the plugin; what happened is said before.
-        assert "is built for Triton 3.8" in done.stderr
+        # Triton may end while it loads the plugin. We say so before, unless the plugin's own hook has Triton loaded
+        # when Python starts: then it is the loader that names the plugin.
+        assert "is built for Triton 3.8" in done.stderr or "Failed to load plugin" in done.stderr
         return
     assert done.stdout.strip() == "tlx True"
     health = run(tools / "tlxify", "doctor", cwd=tmp_path, check=False).stdout

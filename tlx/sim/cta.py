@@ -211,7 +211,8 @@ class Cta:
         other = old.site
         if verdict is Verdict.UNFENCED:
             kind = MissingFence
-            what = f"{new.kind} of {new.view} sees what {old.agent} stored there without a proxy fence in between"
+            did = "sees what {} stored there" if old.write else "overwrites what {} may still be loading"
+            what = f"{new.kind} of {new.view} {did.format(old.agent)} without a proxy fence in between"
         elif old.buffer != new.buffer:
             kind = StorageAliasOverlap
             what = f"{new.view} shares storage with {old.view}, whose {old.kind} may still be under way"

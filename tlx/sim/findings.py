@@ -127,10 +127,11 @@ class SharedOutOfBounds(Finding):
 
 
 class MissingFence(Finding):
-    """An asynchronous unit reads what ordinary stores wrote, with no proxy fence in between."""
+    """An asynchronous unit reads what ordinary stores wrote, or writes what ordinary loads read, with no proxy fence in
+    between."""
 
     code = "missing-fence"
-    remedy = 'call tlx.fence("async_shared") after the stores, before telling the reader.'
+    remedy = 'call tlx.fence("async_shared") after the stores or loads, before telling the other task.'
 
 
 class NamedBarrierMismatch(Finding):

@@ -132,7 +132,8 @@ class Shadow:
                 return None
             knows_issue = old.proxy is not Proxy.GENERIC and clock.get(old.issuer_lane, 0) >= old.issuer_time
             return Verdict.UNRETIRED if knows_issue else Verdict.RACE
-        unfenced = old.write and old.proxy is Proxy.GENERIC and new.proxy is Proxy.ASYNC
+        # An ordinary load may still be under way when its thread signals a barrier: fence it before it is overwritten.
+        unfenced = old.proxy is Proxy.GENERIC and new.proxy is Proxy.ASYNC
         return Verdict.UNFENCED if unfenced and proxied.get(old.lane, 0) < old.time else None
 
     def _record(self, runs: Runs, new: Access) -> None:

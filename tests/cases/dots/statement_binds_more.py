@@ -97,6 +97,7 @@ def _kernel_ws(
                     a_slot = a_used % STAGES
                     tlx.barrier_wait(a_full[a_slot], (a_used // STAGES) & 1)
                     a, count = tlx.local_load(a_ring[a_slot * CONSUMERS + group]), count + 1
+                    tlx.fence_async_shared()
                     tlx.barrier_arrive(a_empty[a_slot])
                     a_used += 1
                     b_slot = b_used % STAGES

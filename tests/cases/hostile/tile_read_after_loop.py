@@ -99,6 +99,7 @@ def _hostile_kernel_ws(
                     a_slot = a_used % STAGES
                     tlx.barrier_wait(a_full[a_slot], (a_used // STAGES) & 1)
                     a = tlx.local_load(a_ring[a_slot * CONSUMERS + group])
+                    tlx.fence_async_shared()
                     tlx.barrier_arrive(a_empty[a_slot])
                     a_used += 1
                     b_slot = b_used % STAGES

@@ -215,6 +215,7 @@ def thread_counted(x_desc, out, tiles, STAGES: tl.constexpr, ROWS: tl.constexpr,
                 slot, phase = tlx.get_bufidx_phase(k, STAGES)
                 tlx.barrier_wait(full[slot], phase)
                 total += tlx.local_load(ring[slot]).to(tl.float32)
+                tlx.fence("async_shared")
                 tlx.barrier_arrive(empty[slot])
             at = tl.arange(0, ROWS)[:, None] * COLS + tl.arange(0, COLS)[None, :]
             tl.store(out + tlx.async_task_replica_id() * ROWS * COLS + at, total)

@@ -40,6 +40,7 @@ SUITE = """
                     slot, phase = tlx.get_bufidx_phase(k, STAGES)
                     tlx.barrier_wait(full[slot], phase)
                     acc += tlx.local_load(ring[slot]).to(tl.float32)
+                    tlx.fence("async_shared")
                     tlx.barrier_arrive(empty[slot])
                 at = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
                 tl.store(out + at, acc)

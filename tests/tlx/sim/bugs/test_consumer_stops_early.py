@@ -27,6 +27,7 @@ def kernel(x_desc, out, TILES, STAGES: tl.constexpr, ROWS: tl.constexpr, COLS: t
                 slot, phase = tlx.get_bufidx_phase(k, STAGES)
                 tlx.barrier_wait(full[slot], phase)
                 total += tlx.local_load(ring[slot]).to(tl.float32)
+                tlx.fence("async_shared")
                 tlx.barrier_arrive(empty[slot])
             at = tl.arange(0, ROWS)[:, None] * COLS + tl.arange(0, COLS)[None, :]
             tl.store(out + at, total)
