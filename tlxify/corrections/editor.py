@@ -67,7 +67,9 @@ class Editor:
         if "grid" in entries:
             changes["grid"] = self._grid(grammar.text_of("grid", entries["grid"]))
         if "trips" in entries:
-            changes["contracted"] = self._trips(grammar.text_of("trips", entries["trips"]))
+            text = grammar.text_of("trips", entries["trips"])
+            changes["contracted"] = self._trips(text.removesuffix(" unless 0"))
+            changes["empties"] = not text.endswith(" unless 0")
         if "tiles" in entries:
             changes["tiled"] = tuple(
                 self._pair("tiles", text, "by") for text in grammar.texts_of("tiles", entries["tiles"])

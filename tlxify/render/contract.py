@@ -39,7 +39,8 @@ def _lines(contract: Contract) -> Iterator[str]:
     yield _line("grid", f"({', '.join(contract.grid)}{',' if len(contract.grid) == 1 else ''})")
     if contract.free_sizes:
         yield _list("free", [f"{name} {_limits(name, contract)}".strip() for name in contract.free_sizes])
-    yield _line("trips", "unknown" if contract.contracted is None else "cdiv({}, {})".format(*contract.contracted))
+    trips = "unknown" if contract.contracted is None else "cdiv({}, {})".format(*contract.contracted)
+    yield _line("trips", trips if contract.empties else f"{trips} unless 0")
     if contract.tiled:
         yield _list("tiles", [f"{size} by {tile}" for size, tile in contract.tiled])
     said = {*scalars, *constexprs, *contract.free_sizes}
