@@ -6,7 +6,7 @@ import triton.language as tl
 
 @triton.jit
 def kernel(
-    x_ptr, w_ptr, y_ptr, ends_ptr, N, K, ldx, ldw, ldy, H,
+    x_ptr, w_ptr, y_ptr, ends_ptr, N, K, ldx, ldw, ldg, ldy, H,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):
     end = tl.load(ends_ptr + tl.program_id(2))
@@ -20,7 +20,7 @@ def kernel(
         x = tl.load(x_ptrs, mask=(m[:, None] < end) & (k[None, :] < K), other=0.0)
         w = tl.load(w_ptr + k[:, None] * ldw + n[None, :], mask=(k[:, None] < K) & (n[None, :] < N), other=0.0)
         acc += tl.dot(x, w)
-    tl.store(y_ptr + m[:, None] * ldy + n[None, :], acc.to(tl.float16), mask=(m[:, None] < end) & (n[None, :] < N))
+    tl.store(y_ptr + tl.program_id(2) * ldg + m[:, None] * ldy + n[None, :], acc.to(tl.float16), mask=(m[:, None] < end) & (n[None, :] < N))
 # output
 @tlx.jit(do_not_specialize=["GRID_0", "GRID_1", "GRID_2"])
 def _kernel_ws(
@@ -30,6 +30,7 @@ def _kernel_ws(
     ends_ptr,
     N,
     K,
+    ldg,
     ldy,
     H,
     BLOCK_M: tl.constexpr,
@@ -100,13 +101,13 @@ def _kernel_ws(
                 if K > 0:
                     tlx.barrier_arrive(empty[(used - 1) % STAGES])
                 tl.store(
-                    y_ptr + m[:, None] * ldy + n[None, :],
+                    y_ptr + (tile // (GRID_0 * GRID_1)) * ldg + m[:, None] * ldy + n[None, :],
                     acc.to(tl.float16),
                     mask=(m[:, None] < end) & (n[None, :] < N),
                 )
 
 
-def _kernel_guard(x_ptr, w_ptr, y_ptr, N, K, ldx, ldw, ldy, H, **_):
+def _kernel_guard(x_ptr, w_ptr, y_ptr, N, K, ldx, ldw, ldg, ldy, H, **_):
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
     x = tlx.tma_view("x_ptr", x_ptr, shape=(H, tlx.TO_END, K), strides=(K, ldx, 1))
     tlx.require(not x.transposed, "stride", "x_ptr is stored column by column")
@@ -114,7 +115,7 @@ def _kernel_guard(x_ptr, w_ptr, y_ptr, N, K, ldx, ldw, ldy, H, **_):
     tlx.require(not w.transposed, "stride", "w_ptr is stored column by column")
     tlx.require_dtypes({"x_ptr": x_ptr, "w_ptr": w_ptr}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
-    tlx.require_disjoint("y_ptr", y_ptr, (None, N), (ldy, 1), reads=(x, w))
+    tlx.require_disjoint("y_ptr", y_ptr, (None, None, N), (ldg, ldy, 1), reads=(x, w))
     return {"x_desc": x, "w_desc": w}
 
 
@@ -134,5 +135,5 @@ def specialize_kernel(original):
         guard=_kernel_guard,
         boxes=_kernel_boxes,
         schedule=tlx.Schedule(persistent=True, grid_rank=3, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
-        fingerprint="714eb370b4ba29d1",
+        fingerprint="8014ad3215e44987",
     )

@@ -292,12 +292,12 @@ def test_the_hook_of_the_chosen_config_runs_at_every_launch(bench):
 
 
 def test_heuristics_reach_boxes_and_kernel(bench):
-    decorate = triton.heuristics({"BLOCK_K": lambda named: 64 if named["K"] % 64 == 0 else 32})
+    decorate = triton.heuristics({"BLOCK_K": lambda named: 128 if named["K"] % 128 == 0 else 64})
     kernel = bench.bind(decorate)
     tiles = {"BLOCK_M": 128, "BLOCK_N": 128}
     kernel[grid_of](*operands(K=256), **tiles)
     kernel[grid_of](*operands(K=96), **tiles)
-    assert [entry.arguments["a_desc"].block_shape[1] for entry in bench.log] == [64, 32]
+    assert [entry.arguments["a_desc"].block_shape[1] for entry in bench.log] == [128, 64]
     assert kernel.resolve(*operands(K=96), grid=grid_of, **tiles).kwargs["BLOCK_K"] == 32
 
 
