@@ -298,7 +298,7 @@ def test_heuristics_reach_boxes_and_kernel(bench):
     kernel[grid_of](*operands(K=256), **tiles)
     kernel[grid_of](*operands(K=96), **tiles)
     assert [entry.arguments["a_desc"].block_shape[1] for entry in bench.log] == [128, 64]
-    assert kernel.resolve(*operands(K=96), grid=grid_of, **tiles).kwargs["BLOCK_K"] == 32
+    assert kernel.resolve(*operands(K=96), grid=grid_of, **tiles).kwargs["BLOCK_K"] == 64
 
 
 def test_heuristics_inside_a_tuner(bench):
