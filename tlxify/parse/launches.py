@@ -54,11 +54,24 @@ def call_sites(kernel: Kernel) -> tuple[CallSite, ...]:
     """The launches in the kernel's module, in source order."""
     sites = []
     for function in [kernel.module.tree, *(n for n in ast.walk(kernel.module.tree) if isinstance(n, ast.FunctionDef))]:
-        for node in _own_nodes(function):
+        nodes = _own_nodes(function)
+        names = {kernel.name, *_wrapped(kernel.name, nodes)}
+        for node in nodes:
             match node:
-                case ast.Call(func=ast.Subscript(value=ast.Name(id=name), slice=grid)) if name == kernel.name:
+                case ast.Call(func=ast.Subscript(value=ast.Name(id=name), slice=grid)) if name in names:
                     sites.append(_site(kernel, node, grid, function))
     return tuple(sites)
+
+
+def _wrapped(kernel: str, nodes: list[ast.AST]) -> Iterator[str]:
+    """Names that a function gives the kernel, tuned or with heuristics: `tuned = triton.autotune(…)(kernel)`."""
+    for node in nodes:
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=ast.Call(func=decorator), args=[ast.Name(id=inner)], keywords=[]),
+            ) if inner == kernel and ast.unparse(decorator).split(".")[-1] in ("autotune", "heuristics"):
+                yield name
 
 
 def _own_nodes(function: ast.AST) -> list[ast.AST]:
@@ -77,6 +90,9 @@ def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> 
     # How many arguments stand behind a star is not known, nor then where those after it go.
     placed = itertools.takewhile(lambda argument: not isinstance(argument, ast.Starred), call.args)
     given = dict(zip((p.name for p in kernel.params), placed, strict=False))
+    names = frozenset(p.name for p in kernel.params)
+    unpacked = _Host(kernel.module, function, {}, names, call.lineno)
+    given.update(pair for k in call.keywords if k.arg is None for pair in _entries(unpacked.bound(k.value)))
     given.update({k.arg: k.value for k in call.keywords if k.arg})
     literals: list[tuple[str, object]] = []
     for name, node in given.items():
@@ -91,12 +107,19 @@ def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> 
         for name, node in given.items()
         if kernel.param(name) is not None and not isinstance(node, ast.Constant)
     }
-    names = frozenset(p.name for p in kernel.params)
     known = _Host(kernel.module, function, host, names, call.lineno)
     choices = tuple((name, found) for name, node in given.items() if (found := _choices(node, known)))
     computed, blocks = tuple(_computed(given, known)), tuple(_blocks(given, known))
     usual = tuple((name, value) for name, node in given.items() if (value := _usual(node, function)) is not None)
     return CallSite(_grid(grid, known), tuple(literals), computed, choices, blocks, usual)
+
+
+def _entries(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """What a dictionary passes by name, if it is written out."""
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                yield key.value, value
 
 
 def _choices(node: ast.expr, host: _Host, depth: int = 0) -> tuple[int, ...]:
