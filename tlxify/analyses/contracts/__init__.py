@@ -109,7 +109,7 @@ def _lengths(kernel: Kernel) -> set[str]:
 
 def _whole(facts: Facts) -> Iterator[tuple[str, str]]:
     """Extents at which operands' tiles wrap as a whole, with the tiles."""
-    fed = {side.load for dot in facts.dots for side in (dot.a, dot.b)}
+    fed = _fed(facts)
     for load in facts.loads:
         access = facts.access(load.span) if load.id in fed else None
         for d in access.dimensions if access is not None else ():
@@ -126,9 +126,16 @@ def _aligned(facts: Facts, sizes: set[str], tiles: set[str]) -> tuple[str, ...]:
     return tuple(sorted(found | (_starting(facts) & sizes)))
 
 
+def _fed(facts: Facts) -> set[int]:
+    """The loads that dots multiply, as they are or computed with."""
+    return {
+        load for dot in facts.dots for side in (dot.a, dot.b) for load in (*side.loads, side.load) if load is not None
+    }
+
+
 def _starting(facts: Facts) -> set[str]:
     """Sizes at multiples of which operands' tiles start: as many rows as a group has, along what may be contiguous."""
-    fed = {side.load for dot in facts.dots for side in (dot.a, dot.b)}
+    fed = _fed(facts)
     found = [facts.access(load.span) for load in facts.loads if load.id in fed]
     accesses = [access for access in found if access is not None and not access.described]
     lengths = tile_lengths(facts, accesses)

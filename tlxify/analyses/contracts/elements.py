@@ -1,6 +1,7 @@
 """Element types that the source itself cannot take, so that no launch has them.
 
-Math functions of Triton want fp32 (`tl.exp` of 16 bits does not compile), and no integer `other` is cast to fp8.
+Math functions of Triton want fp32 (`tl.exp` of 16 bits does not compile), operations on bits want integers, and no
+integer `other` is cast to fp8.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from .operands import pointer_of
 #: Functions of `tl` and `tl.math` that take fp32 and fp64 alone.
 WIDE = frozenset({"exp", "exp2", "log", "log2", "cos", "sin", "sqrt", "sqrt_rn", "rsqrt", "erf"})
 
+#: Operations on bits, as methods.
+BITS = frozenset({"__lshift__", "__rshift__", "__and__", "__or__", "__xor__"})
+
 
 def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[TensorSpec]:
     """The tensors with the element types that are left."""
@@ -27,13 +31,17 @@ def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Ten
             pointers.setdefault(load.target, set()).add(load.pointer)
     places = {load.span: load.pointer for load in facts.loads if load.pointer is not None}
     fed = {pointer_of(facts, side) for dot in facts.dots for side in (dot.a, dot.b)}
-    wide = set().union(*_Raw(kernel, places).passed_to_math()) - fed
+    raw = _Raw(kernel, places)
+    wide = set().union(*raw.passed_to_math()) - fed
+    patterns = set().union(*raw.taken_apart()) - fed
     whole = {pointer for name in _filled_with_integers(kernel) for pointer in pointers.get(name, ())}
     groups = {spec.dtype_group for spec in specs if spec.name in whole}
     found = []
     for spec in specs:
         dtypes = spec.dtypes
-        if spec.name in wide and spec.reads and not spec.values:
+        if spec.name in patterns and spec.reads and not spec.values:
+            dtypes = ("i8",)
+        elif spec.name in wide and spec.reads and not spec.values:
             dtypes = ("fp32",)
         elif spec.dtype_group in groups:
             dtypes = tuple(dtype for dtype in dtypes if dtype not in BYTE_DTYPES or dtype.startswith("i")) or dtypes
@@ -60,6 +68,15 @@ class _Raw:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WIDE:
                 for arg in node.args:
                     yield self.of(arg) or frozenset()
+
+    def taken_apart(self) -> Iterator[frozenset[str]]:
+        """For every operation on bits: the parameters whose elements it is given as they are. Floats have none."""
+        for node in ast.walk(self._kernel.node):
+            match node:
+                case ast.BinOp(left=left, op=ast.LShift() | ast.RShift() | ast.BitAnd() | ast.BitOr() | ast.BitXor()):
+                    yield self.of(left) or frozenset()
+                case ast.Call(func=ast.Attribute(value=left, attr=attr)) if attr in BITS:
+                    yield self.of(left) or frozenset()
 
     def of(self, value: ast.expr, within: frozenset[str] = frozenset()) -> frozenset[str] | None:
         """The parameters; none for a value that takes on any type, None for one that has a type of its own."""
