@@ -62,6 +62,7 @@ def conditional_copy(x_desc, out, n):
     tlx.barrier_wait(full[0], 0, pred=n > 100)
     at = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
     tl.store(out + at, tlx.local_load(tile[0]))
+    tlx.fence("async_shared")
     tlx.barrier_expect_bytes(full[0], 2048, pred=n > 3)
     tlx.async_descriptor_load(x_desc, tile[0], [0, 0], full[0], pred=n > 3)
     tlx.barrier_wait(full[0], 0, pred=n > 3)
@@ -165,6 +166,7 @@ def ring(x_desc, out, tiles, STAGES: tl.constexpr):
                 slot, phase = tlx.get_bufidx_phase(k, STAGES)
                 tlx.barrier_wait(full[slot], phase)
                 block = tlx.local_load(slots[slot])
+                tlx.fence("async_shared")
                 tlx.barrier_arrive(empty[slot])
                 tl.store(out + k * 1024 + at, block + k)
 

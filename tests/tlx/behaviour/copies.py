@@ -73,6 +73,7 @@ def remade(x, out, tiles):
         tlx.async_descriptor_load(desc, tile[0], [0, 0], bars[0])
         tlx.barrier_wait(bars[0], k & 1)
         tl.store(out + k * 1024 + at, tlx.local_load(tile[0]))
+        tlx.fence("async_shared")
 
 
 @tlx.jit

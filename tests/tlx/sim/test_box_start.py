@@ -6,7 +6,7 @@ import triton.language as tl
 
 import tlx
 
-from ..launch import SCHEDULES, descriptor
+from .launch import SCHEDULES, descriptor
 
 
 @tlx.jit
