@@ -1,4 +1,4 @@
-"""What a report of `benchmarks/corpus.py` says for `tlx/launch/choices.toml`: where the policy `stable` errs.
+"""What a report of `benchmarks/shapes.py` says for `tlx/launch/choices.toml`: where the policy `stable` errs.
 
     python benchmarks/choices.py benchmarks/results/corpus-h200.json
 

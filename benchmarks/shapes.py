@@ -1,6 +1,6 @@
 """Every converted kernel of the corpus against its source on a GPU, on a few launches each: speed per shape.
 
-    python benchmarks/corpus.py --json benchmarks/results/corpus-h200.json
+    python benchmarks/shapes.py --json benchmarks/results/corpus-h200.json
 
 First everything is compiled, several kernels at a time (`--seconds` bounds this part); then one process times one
 launch after the other, source and conversion in turns, each with the config that is fastest for it. Nothing else may
@@ -167,7 +167,7 @@ def main() -> int:
     print(f"compiled in {time.monotonic() - begun:.0f} s", flush=True)
     report = bench(
         measured,
-        tool="benchmarks/corpus.py",
+        tool="benchmarks/shapes.py",
         rounds=options.rounds,
         limits=Limits(options.limit),
         together=True,

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import corpus, ran
+from benchmarks import ran, shapes
 from benchmarks.kernels import Kernel, kernels, names
 from tlxify.verdict import Evidence, Rung, Verdict
 
 
 @pytest.mark.triton
-@pytest.mark.parametrize("name", corpus.SHAPES)
+@pytest.mark.parametrize("name", shapes.SHAPES)
 def test_named_launches_take_the_specialized_kernel(name):
     from tlxify.verify.compiled import dispatched
     from tlxify.verify.loading import load
 
     for kernel in kernels([name]):
         loaded = load(kernel.conversion)
-        for case in corpus.cases_of(kernel):
+        for case in shapes.cases_of(kernel):
             dispatch, _ = dispatched(loaded, case)
             assert (dispatch.path, dispatch.code) == ("specialized", ""), case
-            config = corpus.config_text(case.launch_config(kernel.conversion.contract))
-            facts = corpus.facts_of(kernel, loaded, case, config)
+            config = shapes.config_text(case.launch_config(kernel.conversion.contract))
+            facts = shapes.facts_of(kernel, loaded, case, config)
             assert facts is not None
             assert facts["stage_bytes"] > 0
 
 
 def test_fp8_is_where_it_is_said_to_be():
     (kernel,) = kernels(["quantized/fp8_blocks"])
-    assert any(spec.dtypes[corpus.FP8 : corpus.FP8 + 1] == ("fp8e4nv",) for spec in kernel.conversion.contract.tensors)
+    assert any(spec.dtypes[shapes.FP8 : shapes.FP8 + 1] == ("fp8e4nv",) for spec in kernel.conversion.contract.tensors)
 
 
 def test_a_name_that_is_none_is_said():
@@ -103,3 +104,10 @@ def test_choices_are_judged_by_what_the_policy_may_know(tmp_path, capsys, monkey
     assert "WRONG wants original, the table runs the conversion (no row)" in said
     assert "      wants both, the table runs the conversion (no row)" in said
     assert "1.5" not in said
+
+
+def test_no_benchmark_hides_a_package_from_the_others():
+    """A script's own folder comes first where it is run by its path."""
+    root = Path(__file__).parents[2]
+    folders = {path.name for path in root.iterdir() if path.is_dir()}
+    assert not folders & {path.stem for path in (root / "benchmarks").glob("*.py")}
