@@ -86,8 +86,9 @@ def end(process: subprocess.Popen[str]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def outcome(text: str) -> dict[str, object]:
-    """What the report of `tlxify verify --json` says of its one kernel."""
+def outcome(text: str, wheels: Path) -> dict[str, object]:
+    """What the report of `tlxify verify --json` says of its one kernel, without the folder that the wheels lie in."""
+    text = text.replace(f"{wheels}{os.sep}", "")
     kernels = [kernel for file in json.loads(text)["files"] for kernel in file["kernels"]]
     found = [item for file in json.loads(text)["files"] for item in file.get("diagnostics", ())]
     if not kernels:
@@ -119,7 +120,7 @@ def verified(entry: Entry, wheels: Path, upto: str, limit: float) -> dict[str, o
     try:
         out, err = process.communicate(timeout=limit)
         try:
-            told = outcome(out)
+            told = outcome(out, wheels)
         except (ValueError, KeyError) as error:
             told = {"rung": "none", "stopped": [f"no report: {error!r}", err[-1500:] or out[-1500:]]}
     except subprocess.TimeoutExpired:
