@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...facts import Facts, LoopFact
 from ...poly import Poly
 from .extents import Extents
+from .integers import symbols_in
 
 #: (extent, tile) of an axis.
 Sized = tuple[str, str]
@@ -65,8 +66,4 @@ def loaded(facts: Facts, poly: Poly) -> bool:
 
 def stops_with(loop: LoopFact, size: str) -> bool:
     """Whether a loop's end is made of a size: one that ends with its row of tiles runs whatever the columns."""
-
-    def mentioned(poly: Poly) -> bool:
-        return any(s.name == size or any(mentioned(operand) for operand in s.operands) for s in poly.symbols)
-
-    return loop.stop is None or mentioned(loop.stop)
+    return loop.stop is None or any(symbol.name == size for symbol in symbols_in(loop.stop))
