@@ -119,6 +119,8 @@ class _Assembly:
         try:
             called = (event.target if isinstance(event, LoadEvent) else None) or "the tile"
             address = replace(event.address, axes=self._roots(event.address.axes))
+            if any(map(self.axes.torn, address.axes)):
+                raise Decline("TLX201", span, name=called, why="how long one of its axes is depends on a branch")
             if event.box is not None:
                 box = replace(event.box, axes=address.axes)
                 access = describe_box(box, event.checked, span, self._pointer(address), self.tiles, called)

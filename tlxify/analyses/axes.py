@@ -25,6 +25,8 @@ class _Group:
     doubled: bool = False
     fixed: bool = False
     boxed: bool = False
+    #: Made of axes of two lengths in an arm that not every compilation takes: elsewhere they are two.
+    torn: bool = False
 
 
 class AxisTable:
@@ -34,6 +36,10 @@ class AxisTable:
         self._parent: list[AxisId] = []
         self._groups: dict[AxisId, _Group] = {}
         self._by_creator: dict[tuple[Creator, int], AxisId] = {}
+        #: The tests of the arms that are being interpreted, of those that the compilation settles.
+        self.arms: list[Poly] = []
+        #: Those of them that decide whether axes of two lengths are one.
+        self.deciding: dict[Poly, None] = {}
 
     def create(self, length: Poly, creator: Creator | None, depth: int = 0) -> AxisId:
         """The axis that `creator` makes; interpreting a loop body twice makes it once."""
@@ -59,11 +65,14 @@ class AxisTable:
         if keep == drop:
             return keep
         kept, dropped = self._groups[keep], self._groups.pop(drop)
+        if self.arms and kept.length != dropped.length and kept.length.constexpr and dropped.length.constexpr:
+            kept.torn = True
+            self.deciding.update(dict.fromkeys(self.arms))
         self._parent[drop] = keep
         kept.creators.update(dropped.creators)
         if dropped.length.constexpr and not kept.length.constexpr:
             kept.length = dropped.length  # the block of a caller's descriptor may not say how long it is
-        for flag in ("contracted", "reduced", "opaque", "doubled", "fixed", "boxed"):
+        for flag in ("contracted", "reduced", "opaque", "doubled", "fixed", "boxed", "torn"):
             setattr(kept, flag, getattr(kept, flag) or getattr(dropped, flag))
         return keep
 
@@ -98,6 +107,10 @@ class AxisTable:
         axes = tuple(None if axis is None else self.find(axis) for axis in result)
         self.check_doubled(axes)
         return axes
+
+    def torn(self, axis: AxisId | None) -> bool:
+        """Whether an axis is one in some compilations alone: then nothing is known of what has it."""
+        return axis is not None and self._groups[self.find(axis)].torn
 
     def check_doubled(self, axes: Axes) -> None:
         """Marks an axis that one value has twice."""

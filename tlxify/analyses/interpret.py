@@ -61,6 +61,8 @@ class Interpreter:
             self.scope[name] = literal(value)
         self.descriptors = Descriptors(kernel, self.scope)
         self.block([node.node for node in kernel.body])
+        for test in self.axes.deciding:
+            self.events.undecided.update(dict.fromkeys(sorted(_parameters(test))))
 
     # ---- statements
 
@@ -204,8 +206,9 @@ class Interpreter:
         before = self.scope
         if not self.helpers and not test.scalar:
             self.events.block_tests.add(span)
-        if constexpr:
+        if constexpr and test.poly is not None:
             self.arms = (*self.arms, span)
+            self.axes.arms.append(test.poly)
         else:
             self.branches = (*self.branches, span)
         self.scope = dict(before)
@@ -216,6 +219,7 @@ class Interpreter:
         choice = None
         if constexpr:
             self.arms = self.arms[:-1]
+            self.axes.arms.pop()
             choice = self.choice(before, test, span, holds=holds)
         else:
             self.branches = self.branches[:-1]
