@@ -138,6 +138,10 @@ class Load:
     after_dot: bool = False
     #: Names that its statement reads outside of the load itself.
     beside: frozenset[str] = frozenset()
+    #: Names that its mask is written with, and what is read where that does not hold; None for a load without a mask.
+    mask_reads: frozenset[str] | None = None
+    #: Where the mask does not hold it reads something else than zeros.
+    filled: bool = False
     #: It goes through a block pointer, which newer Tritons and tlx do not have: it cannot stay as it is.
     block_pointer: bool = False
     #: It goes through a descriptor that the kernel makes.

@@ -62,6 +62,9 @@ class Fill:
     whole: bool = False
     #: Lengths of the block in registers where it has axes of one element, which the slot has not; else empty.
     shape: tuple[str, ...] = ()
+    #: What the consumers do with the block in registers: they apply the source's mask, with zeros ("zeros") or what the
+    #: source says ("other") where it does not hold.
+    masked: Literal["", "zeros", "other"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,18 @@ class DotStep:
     rounded: str = ""
     #: Stays unretired until the next trip of its loop.
     in_flight: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A masked load that a role keeps as a tile from elsewhere, under the load's own mask."""
+
+    #: The tile, as an expression.
+    tile: str
+    #: What chooses between the tile and what stands where the mask does not hold, "where".
+    function: str
+    #: That is what the source says; otherwise zeros.
+    other: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,6 +161,8 @@ class _Assembly:
             depends_on=depends_on - {DOT},
             after_dot=DOT in depends_on,
             beside=self._beside(event.place.statement, event.place.span),
+            mask_reads=_mask_reads(event),
+            filled=not zero_fill(event.other),
             block_pointer=event.box is not None and not event.box.descriptor,
             descriptor=self._made_here(event.box),
             offset=self._offset(event),
@@ -332,6 +334,13 @@ class _Assembly:
             return None
         names = [m[0].name for m, c in poly.terms if c == 1 and len(m) == 1 and self.is_pointer(m[0])]
         return names[0] if len(names) == 1 else None
+
+
+def _mask_reads(event: LoadEvent) -> frozenset[str] | None:
+    if event.mask_node is None or event.place.helpers:
+        return None
+    other = names(event.other_node, ast.Load) if event.other_node is not None else frozenset[str]()
+    return names(event.mask_node, ast.Load) | other
 
 
 def _pointer_test(kernel: Kernel, addresses: list[Value], hosted: frozenset[str]) -> Callable[[Symbol], bool]:

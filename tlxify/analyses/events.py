@@ -49,6 +49,9 @@ class LoadEvent:
     call: ast.Call | None = None
     #: Loads of one tile in arms that the compilation settles: this one stands for them.
     parts: tuple[int, ...] = ()
+    #: The mask and what is read where it does not hold, as they are written.
+    mask_node: ast.expr | None = None
+    other_node: ast.expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..facts import Sum
-from ..plan import DotStep, Fill, InFlight, Plan, Ring, Side, Site
+from ..plan import DotStep, Fill, InFlight, Masked, Plan, Ring, Side, Site
 from ..source import Span
 from .lines import choice, operand
 from .producer import counted_at_end, slot_and_turn, slot_of
@@ -28,6 +28,8 @@ class Edits:
     before: dict[Span, list[str]] = field(default_factory=dict)
     after: dict[Span, list[str]] = field(default_factory=dict)
     expressions: dict[Span, str] = field(default_factory=dict)
+    #: Loads that are tiles under the load's own mask here.
+    masked: dict[Span, Masked] = field(default_factory=dict)
 
 
 def texts(lines: dict[Span, list[str]]) -> dict[Span, str]:
@@ -68,7 +70,10 @@ def _use(plan: Plan, ring: Ring, site: Site, fill: Fill, result: Edits) -> None:
     if fill.in_place or fill.whole:
         result.replaced.setdefault(fill.statement, []).extend([*waits, f"{fill.name} = {value}"])
     else:
-        result.expressions[fill.load] = value
+        if fill.masked:
+            result.masked[fill.load] = Masked(value, "where", fill.masked == "other")
+        else:
+            result.expressions[fill.load] = value
         result.before.setdefault(fill.statement, []).extend(waits)
 
 

@@ -14,22 +14,26 @@ from typing import TypeVar
 
 import libcst as cst
 
-from ..plan import WrittenOut
+from ..plan import Masked, WrittenOut
 from ..source import Span
 from .function import FunctionText
 
 #: Arguments that only a block pointer has.
 _CHECKS = frozenset({"boundary_check", "padding_option"})
-_NONE: Mapping[Span, WrittenOut] = {}
+_NONE: Mapping[Span, WrittenOut | Masked] = {}
 NodeT = TypeVar("NodeT", bound=cst.CSTNode)
 
 
 def replace(
-    node: NodeT, text: FunctionText, replacements: Mapping[Span, str], accesses: Mapping[Span, WrittenOut] = _NONE
+    node: NodeT,
+    text: FunctionText,
+    replacements: Mapping[Span, str],
+    accesses: Mapping[Span, WrittenOut | Masked] = _NONE,
 ) -> NodeT:
     """`node` with each expression whose span is a key replaced by the expression in its value.
 
-    `accesses` are calls that load or store through a block pointer, by their spans, as they are to be written.
+    `accesses` are calls that load or store through a block pointer, or load under a mask what comes from elsewhere, by
+    their spans, as they are to be written.
     """
     if not replacements and not accesses:
         return node
@@ -40,7 +44,7 @@ def replace(
 
 class _Replace(cst.CSTTransformer):
     def __init__(
-        self, text: FunctionText, replacements: Mapping[Span, str], accesses: Mapping[Span, WrittenOut]
+        self, text: FunctionText, replacements: Mapping[Span, str], accesses: Mapping[Span, WrittenOut | Masked]
     ) -> None:
         super().__init__()
         self.text = text
@@ -55,7 +59,8 @@ class _Replace(cst.CSTTransformer):
         if span is not None and span in self.replacements:
             return self._inserted(self.replacements[span])
         if span is not None and span in self.accesses and isinstance(updated, cst.Call):
-            return _ordinary(updated, self.accesses[span])
+            access = self.accesses[span]
+            return _chosen(updated, access) if isinstance(access, Masked) else _ordinary(updated, access)
         match updated:
             case cst.BinaryOperation(left=left, right=right, operator=cst.Add()):
                 return updated.with_changes(
@@ -80,6 +85,15 @@ class _Replace(cst.CSTTransformer):
         if additive and not (isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add)):
             return node
         return node.with_changes(lpar=[], rpar=[])
+
+
+def _chosen(call: cst.Call, masked: Masked) -> cst.Call:
+    """The tile where the call's own mask holds, and what the call reads elsewhere."""
+    given = dict(zip(("pointer", "mask", "other"), (arg.value for arg in call.args if not arg.keyword), strict=False))
+    given |= {arg.keyword.value: arg.value for arg in call.args if arg.keyword}
+    other = given["other"] if masked.other else cst.Integer("0")
+    values = (given["mask"], cst.parse_expression(masked.tile), other)
+    return call.with_changes(func=cst.parse_expression(masked.function), args=[cst.Arg(value) for value in values])
 
 
 def _ordinary(call: cst.Call, access: WrittenOut) -> cst.Call:

@@ -61,7 +61,8 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         plan.task("consumer").keeps,
         consumer.texts(uses.replaced),
         {**_program_ids(plan), **_rows(plan, tl), **uses.expressions},
-        accesses={one.span: _called(one, tl) for one in plan.written_out},
+        accesses={one.span: _called(one, tl) for one in plan.written_out}
+        | {span: replace(one, function=f"{tl}.{one.function}") for span, one in uses.masked.items()},
         at_loop_end=consumer.at_loop_end(plan),
         before=consumer.texts(uses.before),
         after=consumer.texts(uses.after),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from ..plan import WrittenOut
+from ..plan import Masked, WrittenOut
 from ..source import Span
 from .comments import blank, comment_lines, comments_in, leading, trailing, with_leading
 from .expressions import replace
@@ -51,8 +51,8 @@ class Role:
     replaced: Mapping[Span, Replacement]
     #: Expressions with another in their place.
     expressions: Mapping[Span, str]
-    #: Accesses through block pointers, as they are to be written.
-    accesses: Mapping[Span, WrittenOut] = field(default_factory=dict)
+    #: Accesses through block pointers, and masked loads of tiles from elsewhere, as they are to be written.
+    accesses: Mapping[Span, WrittenOut | Masked] = field(default_factory=dict)
     #: Generated code at the end of a loop's body, and before and behind a statement.
     at_loop_end: Mapping[Span, str] = field(default_factory=dict)
     before: Mapping[Span, str] = field(default_factory=dict)

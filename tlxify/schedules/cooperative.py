@@ -230,7 +230,9 @@ def _consumer_roots(facts: Facts, made: tuple[Ring, ...], dots: tuple[DotStep, .
             roots[fill.statement] = Reads(frozenset(), frozenset({fill.name}) if fill.name else frozenset())
             continue
         others = [loads[other.load] for other in fills if other.statement == fill.statement]
-        roots[fill.statement] = Reads(load.beside.intersection(*(other.beside for other in others)), binds)
+        masks = [loads[other.load].mask_reads or frozenset() for other in fills if other.masked and other.statement == fill.statement]
+        beside = load.beside.intersection(*(other.beside for other in others))
+        roots[fill.statement] = Reads(beside.union(*masks), binds)
     for step in dots:
         dot = next(dot for dot in facts.dots if dot.span == step.span)
         reads = dot.beside | (dot.a.reads if step.a.buffer is None else {step.a.text}) | {step.b.text}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, Sum, every
 from ..source import Span
-from . import positions, requirements
+from . import masking, positions, requirements
 from .tree import Tree
 
 
@@ -29,6 +29,8 @@ class Feed:
     in_place: bool
     #: Its rows wrap around where the source's tile does.
     wrapped: bool
+    #: What a descriptor cannot mask: the consumers mask the tile in registers.
+    unmasked: Diagnostic | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +54,19 @@ def feeding(
     `by_value` are names that mean something else besides their tile: what they hold is loaded into registers.
     """
     refused = dict(reasons or {})
-    found: dict[int, tuple[DotOperand, Access, bool]] = {}
+    found: dict[int, _Found] = {}
     for dot in facts.dots:
         for side in (dot.a, dot.b):
             for number in _candidates(facts, side):
                 if number in refused or number in found:
                     continue
                 try:
-                    found[number] = (side, *_strided(facts, facts.loads[number], side))
+                    found[number] = _strided(facts, facts.loads[number], side)
                 except Decline as refusal:
                     refused[number] = refusal.diagnostic
     _whole_branches(facts, found, refused)
-    in_place = {n for n in found if _alone(facts, n) and facts.loads[n].target not in by_value}
+    plain = {n for n, one in found.items() if one.unmasked is None and facts.loads[n].target not in by_value}
+    in_place = {n for n in plain if _alone(facts, n)}
     dots = [dot for dot in facts.dots if _reads_slots(facts, dot)]
     while True:
         dots = [dot for dot in dots if dot.b.load in in_place and not _loads_into_registers(facts, dot, in_place)]
@@ -72,10 +75,20 @@ def feeding(
             break
         in_place = kept
     feeds = {
-        number: Feed(facts.loads[number], access, side, number in in_place, wrapped)
-        for number, (side, access, wrapped) in sorted(found.items())
+        number: Feed(facts.loads[number], one.access, one.side, number in in_place, one.wrapped, one.unmasked)
+        for number, one in sorted(found.items())
     }
     return Feeding(feeds, tuple(dots), refused)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A load that the TMA can be asked for; as in `Feed`."""
+
+    side: DotOperand
+    access: Access
+    wrapped: bool
+    unmasked: Diagnostic | None
 
 
 def _candidates(facts: Facts, side: DotOperand) -> Iterable[int]:
@@ -87,7 +100,7 @@ def _candidates(facts: Facts, side: DotOperand) -> Iterable[int]:
 
 
 def _whole_branches(
-    facts: Facts, found: dict[int, tuple[DotOperand, Access, bool]], refused: dict[int, Diagnostic]
+    facts: Facts, found: dict[int, _Found], refused: dict[int, Diagnostic]
 ) -> None:
     """Takes back loads that stand for arms whose branch does something else as well: it is replaced whole."""
     while True:
@@ -111,11 +124,18 @@ def _whole_branches(
             return
 
 
-def _strided(facts: Facts, load: Load, side: DotOperand) -> tuple[Access, bool]:
-    """The tile behind a load, and whether its rows wrap around. Raises Decline TLX104, TLX2xx."""
-    access = requirements.strided(facts, load, side)
+def _strided(facts: Facts, load: Load, side: DotOperand) -> _Found:
+    """The tile behind a load, masked by the TMA or else by the consumers. Raises Decline TLX104, TLX2xx."""
+    unmasked = None
+    try:
+        access = requirements.strided(facts, load, side)
+        positions.end_inside(facts, access, load)
+    except Decline as refusal:
+        access = masking.within_memory(facts, load, side, refusal)
+        positions.end_inside(facts, access, load)
+        unmasked = refusal.diagnostic
     positions.begin_inside(facts, access, load)
-    return access, requirements.rows_are_independent(facts, access, load)
+    return _Found(side, access, requirements.rows_are_independent(facts, access, load), unmasked)
 
 
 def _arms(facts: Facts, load: Load) -> Iterable[Span]:

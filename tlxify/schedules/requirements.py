@@ -55,6 +55,12 @@ def strided(facts: Facts, load: Load, side: DotOperand) -> Access:
     access = facts.access(load.span)
     if access is None:
         raise Decline("TLX201", load.span, name=load.pointer or side.text)
+    movable(facts, load)
+    return access
+
+
+def movable(facts: Facts, load: Load) -> None:
+    """Whether another role can load it, before everything that happens meanwhile. Raises Decline TLX104."""
     if load.helpers:
         raise Decline("TLX104", load.statement, what=f"an operand loaded inside the helper `{load.helpers[0]}`")
     if load.after_dot:
@@ -63,7 +69,6 @@ def strided(facts: Facts, load: Load, side: DotOperand) -> Access:
         raise Decline("TLX104", load.span, what=f"what it stores through `{load.pointer}` as input of its dots")
     if not load.parts and not any(s.span == load.statement and s.kind == "simple" for s in every(facts.statements)):
         raise Decline("TLX104", load.span, what="an operand loaded in the head of a loop or a condition")
-    return access
 
 
 def worthwhile(facts: Facts, feeding: Feeding) -> None:
@@ -94,6 +99,8 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
                 if number in feeding.refused:
                     problem = feeding.refused[number]
                     raise Decline(problem.code, problem.span, **dict(problem.facts))
+                if number in feeding.feeds and (masked := feeding.feeds[number].unmasked) is not None:
+                    raise Decline(masked.code, masked.span, **dict(masked.facts))
                 for arm in load.arms:
                     if load.loops[-1].contains(arm):
                         raise Decline("TLX304", load.span, condition=_condition(facts, arm))

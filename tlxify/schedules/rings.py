@@ -87,6 +87,7 @@ def _site(
             feed.in_place,
             whole=bool(load.parts),
             shape=_shape(frame, load),
+            masked="" if feed.unmasked is None else "other" if load.filled else "zeros",
         )
         fills.append(fill)
     fills.sort(key=lambda fill: tree.begin(fill.statement))

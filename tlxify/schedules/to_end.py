@@ -27,7 +27,7 @@ def extents_to_end(access: Access) -> tuple[Poly | None, ...] | None:
     None where some other dimension reaches nobody knows how far: then the rows that fit cannot be counted.
     """
     open_ended = [dimension for dimension in access.dimensions if goes_to_end(dimension)]
-    if len(open_ended) != 1 or open_ended[0].axis is None:
+    if len(open_ended) != 1:
         return None
     found: list[Poly | None] = []
     for dimension in access.dimensions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -105,9 +106,14 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     tensors: dict[str, Memory] = {}
     strides_by_name = {scalar.name for scalar in contract.scalars if scalar.kind == "stride"}
     faithful, first_read = True, next((tensor.name for tensor in contract.tensors if tensor.reads), None)
-    for spec in sorted(contract.tensors, key=lambda spec: spec.name != first_read):
-        dtype = storage(dtypes[spec.dtype_group])
-        shape = extents_of(spec, known)
+    specs = sorted(contract.tensors, key=lambda spec: spec.name != first_read)
+    shapes = {spec.name: extents_of(spec, known) for spec in specs}
+    # Where several have one stride, the largest says how far apart its rows must lie.
+    for spec in sorted(specs, key=lambda spec: -math.prod(shapes[spec.name])):
+        wanted = strides_of(case.layout(spec.name), shapes[spec.name], storage(dtypes[spec.dtype_group]).itemsize)
+        settled_strides(spec, wanted, known, strides_by_name)
+    for spec in specs:
+        dtype, shape = storage(dtypes[spec.dtype_group]), shapes[spec.name]
         wanted = strides_of(case.layout(spec.name), shape, dtype.itemsize)
         strides = settled_strides(spec, wanted, known, strides_by_name)
         scalars.update((name, known[name]) for name in strides_by_name & {*spec.strides})

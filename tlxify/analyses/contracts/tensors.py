@@ -7,6 +7,7 @@ from ...diagnostics import Decline
 from ...facts import Access, Dimension, Facts
 from ...poly import ONE, Poly
 from ...source import Span
+from ...starts import tile_lengths, uneven
 from ..grids import quotients
 from ..scalars import Scalars, one_more
 from ..texts import words
@@ -137,8 +138,9 @@ class Tensors:
         access = self.facts.access(span)
         if access is None:
             raise self._unknown(span, pointer)
-        # The axis that is surely contiguous is the tensor's last, however the kernel turns the tile.
-        dimensions = sorted(access.dimensions, key=lambda dimension: dimension.stride == ONE)
+        # The axis that is surely contiguous is the tensor's last, however the kernel turns the tile, and one along
+        # which tiles start anywhere is not, if there is a choice: the TMA could not read them.
+        dimensions = sorted(access.dimensions, key=lambda d: (d.stride == ONE, not self._starts_anywhere(d)))
         shape, strides = [], []
         for d in dimensions:
             extent = self._extent(d)
@@ -150,8 +152,16 @@ class Tensors:
             strides.append(d.stride.text())
         self._add(access, View(tuple(shape), tuple(strides)))
         for position, d in enumerate(dimensions):
-            if d.axis in self.depths:
+            if d.axis in self.depths and not self._starts_anywhere(d):
                 self.deep.setdefault(access.pointer, set()).add(position)
+
+    def _starts_anywhere(self, dimension: Dimension) -> bool:
+        """Whether tiles begin along an axis at what is read from memory, and that at no multiple of anything."""
+        if dimension.axis is None:
+            return False
+        loaded = {load.symbol for load in self.facts.loads if load.symbol is not None}
+        lengths = tile_lengths(self.facts, [access for _, access in self.facts.accesses])
+        return any(loaded & {*monomial} for monomial, _ in uneven(dimension.coordinate, lengths))
 
     def _add(self, access: Access, view: View) -> None:
         self.views.setdefault(access.pointer, []).append(view)

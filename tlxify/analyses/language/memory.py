@@ -36,7 +36,8 @@ def load(run: Interpreter, call: Call) -> Value:
         return Value(poly=Poly.of(loaded), loads=frozenset({number}))
     axes = run.axes.broadcast(address.axes, *(value.axes for value in (mask, other) if value is not None))
     number = len(run.events.loads)
-    run.events.loads.append(LoadEvent(place, number, target, address.at(axes), mask, other, scalars(run.scope)))
+    event = LoadEvent(place, number, target, address.at(axes), mask, other, scalars(run.scope))
+    run.events.loads.append(replace(event, mask_node=mask_node, other_node=other_node))
     return Value(axes=axes, origin=Origin("load", number), loads=address.loads | {number})
 
 
