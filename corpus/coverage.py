@@ -19,7 +19,7 @@ import re
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -41,7 +41,7 @@ from tlxify.verify.cases import Case
 from tlxify.verify.child import Job
 from tlxify.verify.child import Limits as ChildLimits
 from tlxify.verify.child import run_job
-from tlxify.verify.inputs import edge_cases, stages_of
+from tlxify.verify.inputs import edge_cases, stages_of, tile_extent, with_sizes
 
 HERE = Path(__file__).resolve().parent
 STORE = HERE.parent / ".corpus"
@@ -57,7 +57,8 @@ class Simulated:
     #: agrees, short (agrees, but no case was long enough), disagrees, not run (the guard leaves every case to the
     #: original), source fails, crash or timeout
     outcome: str
-    #: The most trips of a dot loop in any case; None where sizes do not tell them.
+    #: The most trips of a dot loop in any case: as sizes tell them, or as often as one program of the source executed
+    #: one dot. Of dots outside of all loops, which a tile loop repeats: as often as one program filled their slots.
     trips: int | None
     #: How many are asked for: 2·stages+1.
     wanted: int
@@ -137,7 +138,14 @@ def simulated(file: str, name: str) -> Simulated:
         return Simulated(**{**data, "findings": tuple(data["findings"])})
     facts = analyze(conversion.source, name)[0].facts
     longest = max((n for case in cases if (n := trips(facts, contract, case)) is not None), default=None)
-    found = replace(run(kernel, cases, longest, wanted), seconds=round(time.monotonic() - started, 1))
+    looped = any(dot.loops for dot in facts.dots)
+    found = run(kernel, cases, longest, wanted, looped=looped)
+    for case in longer(contract, cases[0], wanted) if found.outcome == "short" else ():
+        again = run(kernel, (case,), None, wanted, looped=looped, seconds=SIMULATION / 4)
+        if again.outcome in ("agrees", "disagrees"):
+            found = replace(again, runs=found.runs + again.runs)
+            break
+    found = replace(found, seconds=round(time.monotonic() - started, 1))
     if found.outcome != "timeout":  # a less busy machine may do better
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(asdict(found)))
@@ -152,14 +160,39 @@ def machinery() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-def run(kernel: KernelOutcome, cases: tuple[Case, ...], longest: int | None, wanted: int) -> Simulated:
-    """Simulates the cases in a child process."""
+def longer(contract: Contract, case: Case, wanted: int) -> Iterator[Case]:
+    """Launches with more tiles along every size, for kernels whose trips no one size tells: twice as many, and so on."""
+    sizes = {scalar.name for scalar in contract.scalars if scalar.kind == "size"} | set(contract.free_sizes)
+    tiles = dict([*contract.tiled, *([contract.contracted] if contract.contracted else [])])
+    values, constants = dict(case.values), case.constants(contract)
+    for names, more in ((set(tiles), 1), (set(tiles), 2), (sizes, 1)):
+        grown = {
+            name: wanted * more * tile_extent(constants, tiles[name]) if name in tiles else value * 2
+            for name, value in values.items()
+            if name in names and isinstance(value, int)
+        }
+        name = f"{wanted * more} tiles along {len(names)} sizes"
+        yield with_sizes(replace(case, name=name, daring=True, path="any", schedules=("late",)), contract, **grown)
+
+
+def run(
+    kernel: KernelOutcome,
+    cases: tuple[Case, ...],
+    longest: int | None,
+    wanted: int,
+    *,
+    looped: bool = True,
+    seconds: float = SIMULATION,
+) -> Simulated:
+    """Simulates the cases in a child process; `looped` says that some dot stands in a loop."""
     assert kernel.conversion is not None
     job = Job(
-        "simulate", kernel.conversion, Rung.SIMULATED, {"cases": cases, "enough": 2}, ChildLimits(SIMULATION, 6 << 30)
+        "simulate", kernel.conversion, Rung.SIMULATED, {"cases": cases, "enough": 2}, ChildLimits(seconds, 6 << 30)
     )
     outcome = run_job(job, lambda text: None)
     runs = int(outcome.figures.get("runs", 0))
+    counted = int(outcome.figures.get("trips" if looped else "fills", 0))
+    longest = max(longest or 0, counted) or None
     texts = tuple(clean(f"{item.code}: {item.text} {_launch(item.detail)}") for item in outcome.findings)
     if outcome.findings:
         died = {item.code for item in outcome.findings} & {"crash", "timeout"}

@@ -7,6 +7,7 @@ NaN in min and max), what touches memory (checked addresses instead of raw ones)
 # ruff: noqa: D102 - the methods are Triton's builder interface, and mean what their names say
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from .copy_ops import REDUCTIONS
 from .dtypes import FLOAT64, is_fp8, lifted_dtype, numpy_dtype
 from .memory import Descriptor, GlobalMemory
 from .report import AssumptionError, SimulationError
-from .sites import Site, here
+from .sites import Site, call_chain, here
 from .values import Scalar, Value, value
 
 
@@ -48,6 +49,9 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
         self.tf32 = True
         #: lines whose rounding a lifted run had to keep
         self.unlifted: set[Site] = set()
+        #: how often this program has executed each ``tl.dot``, and each TMA load
+        self.dots: Counter[tuple[tuple[object, int], ...]] = Counter()
+        self.copies: Counter[tuple[tuple[object, int], ...]] = Counter()
 
     def kind(self, dtype: Any) -> np.dtype:
         """The numpy type that values of a Triton type have in this run."""
@@ -177,6 +181,7 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
 
     def create_dot(self, a: Value, b: Value, d: Value, input_precision: Any, max_num_imprecise_acc: Any) -> Value:
         tf32 = self.tf32 and input_precision == ir.INPUT_PRECISION.TF32 and not self.lift
+        self.dots[call_chain()] += 1
         return value(numerics.dot(a.data, b.data, d.data, self.kind(d.dtype), tf32), d.dtype.scalar)
 
     def create_splat(self, ret_ty: Any, arg: Value) -> Value:

@@ -14,7 +14,7 @@ from .scheduler import Operation, Queue
 from .shadow import Proxy
 from .shared import View
 from .shared_ops import SharedOps, as_view
-from .sites import here
+from .sites import call_chain, here
 from .unwrap import integer, offsets, truth
 
 #: what ``store_reduce`` names
@@ -57,6 +57,7 @@ class CopyOps(SharedOps):
         """
         if not truth(pred):
             return
+        self.builder.copies[call_chain()] += 1
         view, own = as_view(result), self.one_barrier(barrier)
         box, start = self._box(desc, view, at)
         cta, memory = self.cta, self.builder.memory

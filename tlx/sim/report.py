@@ -45,6 +45,10 @@ class Report:
     programs: int
     #: lines whose rounding the lifted run could not remove (casts to integers and fp8, bit casts)
     unlifted: tuple[Site, ...] = field(default=())
+    #: how often one program executed one ``tl.dot``, at most
+    trips: int = 0
+    #: the same of TMA loads: how often it filled its slots
+    fills: int = 0
     #: the choices that were made, if ``run`` was told to record them
     recording: Recording | None = None
 

@@ -181,6 +181,8 @@ class _Launch:
         self.pending: deque[list[tuple[int, int, int]]] = deque()
         self.steps = 0
         self.events = 0
+        self.trips = 0
+        self.fills = 0
 
     def run(self, grid: tuple[tuple[int, int, int], list[tuple[int, int, int]]]) -> Report:
         """Runs the programs in order."""
@@ -208,13 +210,15 @@ class _Launch:
                 builder.memory, builder.lift, builder.tf32, builder.unlifted = outer
                 SEMANTIC.observer = watched
         found = tuple(self.findings)
-        return Report(found, self.findings.schedule, self.steps, self.events, len(programs), unlifted)
+        return Report(found, self.findings.schedule, self.steps, self.events, len(programs), unlifted, self.trips, self.fills)
 
     def _run_cluster(self, program: Program, values: dict[str, Any], indices: list[tuple[int, int, int]]) -> None:
         scheduler = Scheduler(self.picker, self.max_steps, self.observer, self._enter)
         if self.observer is not None:
             self.observer.program(indices[0])
         SEMANTIC.builder.step = scheduler.step
+        SEMANTIC.builder.dots.clear()
+        SEMANTIC.builder.copies.clear()
         cluster = Cluster(scheduler, self.findings, self.check, self.warps, indices, self._claim, self.fences)
         try:
             cluster.run(lambda: program.run(**values))
@@ -227,6 +231,8 @@ class _Launch:
         finally:
             self.steps += scheduler.steps
             self.events += scheduler.events
+            self.trips = max(self.trips, *SEMANTIC.builder.dots.values(), 0)
+            self.fills = max(self.fills, *SEMANTIC.builder.copies.values(), 0)
             if self.observer is not None:
                 self.observer.finished()
 

@@ -42,6 +42,17 @@ NOWHERE = Site("<unknown>", 0)
 _known: dict[tuple[str, int], Site] = {}
 
 
+def call_chain() -> tuple[tuple[object, int], ...]:
+    """`call_position` with those of the callers, innermost first: a helper's is another one for every call of it."""
+    chain: list[tuple[object, int]] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get(MARK):
+            chain.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(chain)
+
+
 def here() -> Site:
     """The line of user code being interpreted: the innermost frame of a function that a user wrote."""
     frame: FrameType | None = sys._getframe(1)

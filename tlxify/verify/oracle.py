@@ -29,6 +29,8 @@ class Reference:
     outputs: Mapping[str, Memory]
     #: float64 values of the same outputs; None for all where the source has no lifted oracle (it rounds, or is TLX).
     exact: Mapping[str, Any] | None
+    #: How often one program executed one dot, at most.
+    trips: int = 0
 
 
 def reference(kernel: Any, contract: Contract, case: Case) -> Reference:
@@ -42,8 +44,9 @@ def reference(kernel: Any, contract: Contract, case: Case) -> Reference:
         NoLaunch: the case contradicts what it assumes.
     """
     plain, again = make_arguments(contract, case, 0), make_arguments(contract, case, 1)
+    trips = 0
     for arguments in (plain, again):
-        _run(kernel, arguments, exact=True)
+        trips = _run(kernel, arguments, exact=True)[0].trips
         for memory in arguments.tensors.values():
             if (damage := memory.damaged()) is not None:
                 raise SourceFails(damage)
@@ -52,10 +55,10 @@ def reference(kernel: Any, contract: Contract, case: Case) -> Reference:
             _agree(memory, again.tensors[name])
     written = {name: memory for name, memory in plain.tensors.items() if memory.spec.writes}
     if _uses_tlx(kernel):
-        return Reference(written, None)
+        return Reference(written, None, trips)
     report, tensors = _run(kernel, make_arguments(contract, case, 1), lift=True)
     exact = None if report.unlifted else {name: tensors[name].lifted for name in written}
-    return Reference(written, exact)
+    return Reference(written, exact, trips)
 
 
 def _uses_tlx(kernel: Any) -> bool:

@@ -45,6 +45,10 @@ class Tally:
     #: Worst error of the conversion and of the source on the same output.
     worst: tuple[float, float] = (0.0, 0.0)
     unlifted: bool = False
+    #: How often one program of the source executed one dot, at most.
+    trips: int = 0
+    #: How often one program of the conversion filled the slots of one place, at most.
+    fills: int = 0
     #: Some output of some launch was not zero all over.
     telling: bool = False
     source_fails: str = ""
@@ -142,6 +146,7 @@ class Simulation:
             self.tally.source_fails = self.tally.source_fails or self.loaded.shown(f"{failure} with {case}")
             return
         self.tally.took(case)
+        self.tally.trips = max(self.tally.trips, expected.trips)
         self.tally.unlifted |= expected.exact is None
         plain = self.version is not None and not self.version.uses_tlx
         for number, schedule in enumerate(ONE_SCHEDULE if plain else case.schedules):
@@ -167,6 +172,7 @@ class Simulation:
             text = self.loaded.shown(str(error))
             self.tally.found(self._evidence("simulation", text, case, schedule, line=line))
             return False
+        self.tally.fills = max(self.tally.fills, report.fills)
         for finding in report.findings:
             line = finding.site.line if finding.site.file == self.loaded.path else 0
             detail = self.loaded.shown(str(finding))

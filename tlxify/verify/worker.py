@@ -99,6 +99,8 @@ def simulate(job: Job, progress: Report) -> Result:
         "compared": tally.compared,
         "worst": list(tally.worst),
         "unlifted": tally.unlifted,
+        "trips": tally.trips,
+        "fills": tally.fills,
         "telling": tally.telling,
         "source_fails": tally.source_fails,
     }
