@@ -15,7 +15,7 @@ from triton.runtime.errors import OutOfResources
 
 from tlx.launch.express import capture
 from tlx.launch.guard import Fallback
-from tlx.launch.pointers import ByteRange
+from tlx.launch.pointers import Bounded
 from tlx.launch.policy import Facts, Preference, facts_of
 from tlx.launch.prepare import Guarded, Layout, Prepared, lay_out
 from tlx.launch.routes import Choice, Route
@@ -58,7 +58,7 @@ class Decision:
         tensors: tuple[str, ...] = (),
         named_tensors: tuple[str, ...] = (),
         processors: int = 1,
-        storages: tuple[tuple[str, int, ByteRange], ...] = (),
+        storages: tuple[Bounded, ...] = (),
         device: int | None = None,
     ) -> None:
         self.fallback = None if fallback is None else fallback.untraced()

@@ -13,7 +13,7 @@ from tlx.launch.chooser import Chooser
 from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import Fallback
 from tlx.launch.keys import LaunchCache
-from tlx.launch.pointers import base_of, is_descriptor, is_memory, noting_storage, same_storage, storage_of
+from tlx.launch.pointers import base_of, is_descriptor, is_memory, layout_of, noting_storage, same_storage, storage_of
 from tlx.launch.policy import follow
 from tlx.launch.prepare import Guarded, guarded
 from tlx.launch.routes import choice_of
@@ -261,8 +261,8 @@ class Dispatcher:
             return self._never
         try:
             decision = self._cache.get(args, kwargs, chip.current_device(), self._first_decision)
-            for name, position, storage in decision.storages:
-                if not same_storage(base_of(args[position] if position >= 0 else kwargs[name]), storage):
+            for name, position, storage, layout in decision.storages:
+                if not same_storage(base_of(args[position] if position >= 0 else kwargs[name]), storage, layout):
                     return self._first_decision(args, kwargs)
             return decision
         except (TypeError, RuntimeError) as error:
@@ -289,7 +289,7 @@ class Dispatcher:
             positions = {name: position for position, name in enumerate(self._adapter.arg_names[: len(args)])}
             bounded = set(map(id, noted))
             storages = tuple(
-                (name, positions.get(name, -1), storage_of(base_of(named[name])))
+                (name, positions.get(name, -1), storage_of(base_of(named[name])), layout_of(base_of(named[name])))
                 for name in tensors
                 if id(base_of(named[name])) in bounded
             )

@@ -25,6 +25,7 @@ from tlx.launch.pointers import (
     dtype_name,
     is_descriptor,
     is_pointer,
+    layout_of,
     storage_of,
 )
 
@@ -241,7 +242,11 @@ def _ended(
     known = tuple(extent for extent in shape if not isinstance(extent, ToEnd))
     if len(known) == len(shape):
         return known
-    others = [(e, s) for e, s in zip(shape, strides, strict=True) if not isinstance(e, ToEnd)]
+    others = [
+        (_own_extent(pointer, s) if e is None else e, s)
+        for e, s in zip(shape, strides, strict=True)
+        if not isinstance(e, ToEnd)
+    ]
     if any(extent is None for extent, _ in others) or len(known) != len(shape) - 1:
         raise Fallback("storage-unknown", f"how far {name} reaches along another axis is not known")
     ((step),) = (s for e, s in zip(shape, strides, strict=True) if isinstance(e, ToEnd))
@@ -254,6 +259,12 @@ def _ended(
     beside = sum((extent - 1) * stride for extent, stride in others if isinstance(extent, int) and stride > 0)
     steps = min((elements - 1 - beside) // step + 1, UNBOUNDED)
     return tuple(steps if isinstance(extent, ToEnd) else extent for extent in shape)
+
+
+def _own_extent(pointer: Pointer, stride: int) -> int | None:
+    """How long the only axis of a tensor is that has this stride; `None` if there is none, or nobody can say."""
+    own = [extent for extent, step in zip(*layout_of(pointer), strict=True) if step == stride]
+    return int(own[0]) if len(own) == 1 else None
 
 
 def _orient(name: str, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[tuple[int, ...], bool]:

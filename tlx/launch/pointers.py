@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from triton._utils import canonicalize_dtype
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -29,6 +29,7 @@ __all__ = [
     "is_pointer",
     "is_symbolic",
     "noting_storage",
+    "layout_of",
     "same_storage",
     "storage_of",
 ]
@@ -155,9 +156,14 @@ def byte_range(pointer: Pointer, shape: Sequence[int | None], strides: Sequence[
     return ByteRange(begin, end)
 
 
+#: A tensor whose memory bounds an axis: its name, its position among the arguments (-1: by keyword), its storage, and
+#: its own shape and strides.
+Bounded: TypeAlias = tuple[str, int, ByteRange, tuple[tuple[int, ...], tuple[int, ...]]]
+
+
 @contextmanager
 def noting_storage() -> Iterator[list[Pointer]]:
-    """Collect the tensors whose storage bounds an axis while the block runs: no shape or address tells that size."""
+    """Collect the tensors whose storage, or own shape, bounds an axis while the block runs: no argument tells it."""
     noted: list[Pointer] = []
     token = NOTED.set(noted)
     try:
@@ -177,8 +183,20 @@ def storage_of(pointer: Pointer) -> ByteRange:
         return ByteRange(0, math.inf)
 
 
-def same_storage(pointer: Pointer, known: ByteRange) -> bool:
-    """Whether `storage_of(pointer)` is `known`, for launches that cannot wait."""
+def layout_of(pointer: Pointer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of a torch tensor, in elements; nothing for objects that do not tell."""
+    if (noted := NOTED.get()) is not None:
+        noted.append(pointer)
+    try:
+        return tuple(pointer.shape), tuple(pointer.stride())  # type: ignore[attr-defined]
+    except (AttributeError, TypeError):
+        return (), ()
+
+
+def same_storage(pointer: Pointer, known: ByteRange, layout: tuple[tuple[int, ...], tuple[int, ...]]) -> bool:
+    """Whether `storage_of(pointer)` and `layout_of(pointer)` are these, for launches that cannot wait."""
+    if layout_of(pointer) != layout:
+        return False
     try:
         storage = pointer.untyped_storage()  # type: ignore[attr-defined]
     except AttributeError:

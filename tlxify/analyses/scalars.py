@@ -58,23 +58,29 @@ class Scalars:
 
     def _offsets(self, pointer: str) -> TensorSpec | None:
         """The memory of offsets: where each group of rows begins or ends."""
-        ends = {d.limit for _, access in self.facts.accesses for d in access.dimensions if d.limit is not None}
-        if not any(offsets_of(self.facts, end) == pointer for end in ends):
+        rows = self._rows(pointer)
+        if rows is None:
             return None
         lengths = [self.upper(load.offset) for load in self._loads(pointer) if load.offset is not None]
         texts = list(dict.fromkeys(one_more(last) for last in lengths if last is not None))
         length = texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
-        # Where a parameter holds how many rows there are, the groups end there.
-        limited = (d for _, access in self.facts.accesses for d in access.dimensions if d.limit is not None)
-        axes = [d.axis for d in limited if d.limit is not None and offsets_of(self.facts, d.limit) == pointer]
-        held = [self.extents[axis] for axis in axes if axis is not None and axis in self.extents]
-        rows = next((extent for extent in held if extent.isidentifier()), rows_of(pointer))
-        if rows == rows_of(pointer):
-            self.free[rows] = None
         # What is also read one place before is where a group ends: then the first is no nought that begins it.
         before = any(c < 0 for load in self._loads(pointer) if load.offset for m, c in load.offset.terms if not m)
         least = "1" if before else "0"
         return TensorSpec(pointer, (length,), ("1",), True, False, pointer, ("i32",), (least, rows), rising=True)
+
+    def _rows(self, pointer: str) -> str | None:
+        """How many rows the groups have together that a pointer's offsets tell apart; None where it holds none such."""
+        limited = [d for _, access in self.facts.accesses for d in access.dimensions if d.limit is not None]
+        axes = [d.axis for d in limited if d.limit is not None and offsets_of(self.facts, d.limit) == pointer]
+        if not axes:
+            return None
+        # Where a parameter holds how many rows there are, the groups end there.
+        held = [self.extents[axis] for axis in axes if axis is not None and axis in self.extents]
+        rows = next((extent for extent in held if extent.isidentifier()), rows_of(pointer))
+        if rows == rows_of(pointer):
+            self.free[rows] = None
+        return rows
 
     def upper(self, poly: Poly) -> str | None:
         """An expression that `poly` never exceeds, as long as everything in it counts from zero."""
@@ -121,7 +127,11 @@ class Scalars:
             # One that a parameter holds says most: the others are where tiles end.
             return next((text for text in known if text.isidentifier()), known[0] if known else None)
         load = next((load for load in self.facts.loads if load.symbol == symbol), None)
-        return f"{self._count(load)} - 1" if load is not None and load.pointer is not None else None
+        if load is None or load.pointer is None:
+            return None
+        if self._values(symbol) is None and (rows := self._rows(load.pointer)) is not None:
+            return rows  # where a group begins or ends
+        return f"{self._count(load)} - 1"
 
     def _last_trip(self, symbol: Symbol) -> str | None:
         """The number of a loop's last trip."""

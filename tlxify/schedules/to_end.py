@@ -24,7 +24,8 @@ def goes_to_end(dimension: Dimension) -> bool:
 def extents_to_end(access: Access) -> tuple[Poly | None, ...] | None:
     """The extents of the dimensions of an access that goes to the end along one of them (None there).
 
-    None where some other dimension reaches nobody knows how far: then the rows that fit cannot be counted.
+    None as well along what the source does not mask: how long it is, the tensor of the launch says by its own shape.
+    None for all where another dimension ends at what is read from memory: then the rows that fit cannot be counted.
     """
     open_ended = [dimension for dimension in access.dimensions if goes_to_end(dimension)]
     if len(open_ended) != 1:
@@ -37,7 +38,7 @@ def extents_to_end(access: Access) -> tuple[Poly | None, ...] | None:
         extent = dimension.extent
         if extent is None and dimension.axis is None:
             extent = _bound(dimension.coordinate)
-        if extent is None or not extent.launch:
+        if extent is not None and not extent.launch:
             return None
         found.append(extent)
     return tuple(found)
