@@ -148,6 +148,8 @@ class Load:
     descriptor: bool = False
     #: For a scalar: elements from the beginning of the parameter's memory, and what stands for the value.
     offset: Poly | None = None
+    #: What its mask says the offset stays below, if the launch tells that.
+    offset_end: Poly | None = None
     symbol: Symbol | None = None
     #: Loads of one tile in the arms of a branch that the compilation settles, or of a conditional expression. This one
     #: stands for all of them: `statement` is the branch (all of it is replaced where a ring takes the load over),

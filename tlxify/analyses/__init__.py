@@ -166,6 +166,7 @@ class _Assembly:
             block_pointer=event.box is not None and not event.box.descriptor,
             descriptor=self._made_here(event.box),
             offset=self._offset(event),
+            offset_end=self._offset_end(event),
             parts=event.parts,
             symbol=event.symbol,
         )
@@ -324,6 +325,16 @@ class _Assembly:
         if event.address.axes or pointer is None or poly is None:
             return None
         return poly - Poly.of(next(symbol for symbol in poly.symbols if symbol.name == pointer))
+
+    def _offset_end(self, event: LoadEvent) -> Poly | None:
+        """`n` of a scalar load at `i` under the mask `i < n`."""
+        offset = self._offset(event)
+        mask = event.mask.poly if event.mask is not None else None
+        symbol = next(iter(mask.symbols)) if mask is not None and len(mask.symbols) == 1 else None
+        if offset is None or symbol is None or mask != Poly.of(symbol) or symbol.template != "({} < {})":
+            return None
+        index, end = symbol.operands
+        return end if index == offset and end.launch else None
 
     def _based(self, address: Value) -> Value:
         return address if address.poly is None else replace(address, poly=rebased(address.poly, self.is_pointer))

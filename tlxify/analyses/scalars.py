@@ -37,7 +37,7 @@ class Scalars:
         for load in self._loads(pointer):
             if load.offset is None or load.symbol is None:
                 return None
-            reached = [self.upper(offset) for offset in alternatives(load.offset)]
+            reached = self._reached(load)
             found = self._values(load.symbol)
             if found is None:
                 return self._offsets(pointer)
@@ -56,12 +56,18 @@ class Scalars:
         dtypes = ("i32",) if values else FLOAT16_DTYPES if multiplied else ("fp32",)
         return TensorSpec(pointer, (length,), ("1",), True, False, pointer, dtypes, tuple(values))
 
+    def _reached(self, load: Load) -> list[str | None]:
+        """The largest offsets of a load, one for every form that its offset may take; None for what is not known."""
+        if load.offset_end is not None and "tl." not in load.offset_end.text():
+            return [f"{_closed(load.offset_end.text())} - 1"]
+        return [self.upper(offset) for offset in alternatives(load.offset)] if load.offset is not None else [None]
+
     def _offsets(self, pointer: str) -> TensorSpec | None:
         """The memory of offsets: where each group of rows begins or ends."""
         rows = self._rows(pointer)
         if rows is None:
             return None
-        lengths = [self.upper(load.offset) for load in self._loads(pointer) if load.offset is not None]
+        lengths = [last for load in self._loads(pointer) for last in self._reached(load)]
         texts = list(dict.fromkeys(one_more(last) for last in lengths if last is not None))
         length = texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
         # What is also read one place before is where a group ends: then the first is no nought that begins it.
@@ -126,12 +132,27 @@ class Scalars:
             known = [text for operand in symbol.operands if (text := self.upper(operand)) is not None]
             # One that a parameter holds says most: the others are where tiles end.
             return next((text for text in known if text.isidentifier()), known[0] if known else None)
+        if symbol.template == "tl.where({}, {}, {})":
+            return self._chosen(*symbol.operands)
         load = next((load for load in self.facts.loads if load.symbol == symbol), None)
         if load is None or load.pointer is None:
             return None
         if self._values(symbol) is None and (rows := self._rows(load.pointer)) is not None:
             return rows  # where a group begins or ends
         return f"{self._count(load)} - 1"
+
+    def _chosen(self, condition: Poly, one: Poly, other: Poly) -> str | None:
+        """The larger one of two values, of which the first may be bounded by the condition: `where(i < n, i, 0)`."""
+        first = self.upper(one)
+        asked = next(iter(condition.symbols)) if len(condition.symbols) == 1 else None
+        if asked is not None and condition == Poly.of(asked) and asked.template == "({} < {})":
+            index, end = asked.operands
+            if index == one and end.launch and "tl." not in end.text():
+                first = f"{_closed(end.text())} - 1"
+        second = self.upper(other)
+        if first is None or second is None:
+            return None
+        return first if second == "0" else f"max({first}, {second})"
 
     def _last_trip(self, symbol: Symbol) -> str | None:
         """The number of a loop's last trip."""
