@@ -22,19 +22,21 @@ _DEPTH = 6
 def readings(kernel: Kernel) -> Iterator[Facts]:
     """The facts without an assumption, then with every undecided flag as launches here have it, then off, then on.
 
+    Where a tile moves by a stride that its axis does not have, the same before that for launches where the stride is 1.
+
     Raises Decline as `analyze` does.
 
-    Where a tile moves by a stride that its axis does not have, the same again for launches where that stride is 1.
     Flags are parameters that are asked for as truth values. Others that choose (`STAGE & 1`) are then assumed to be,
     one at a time and without any flag, what the launches in the file make them. `Facts.assumed` says what was assumed.
     """
     plain = analyze(kernel)
-    yield plain
-    yield from _settled(kernel, plain)
     if plain.units:
+        # Without the assumption such a tile is one of many in a batch: so few of its axes are known that no launch fits.
         unit = analyze(kernel, dict.fromkeys(plain.units, 1))
         yield unit
         yield from _settled(kernel, unit)
+    yield plain
+    yield from _settled(kernel, plain)
 
 
 def _settled(kernel: Kernel, plain: Facts) -> Iterator[Facts]:
@@ -73,7 +75,7 @@ def relaxed(kernel: Kernel, facts: Facts, suffice: Callable[[Facts], bool]) -> F
     for name, _ in facts.assumed:
         fewer = {other: value for other, value in facts.assumed if other != name}
         without = analyze(kernel, fewer)
-        if suffice(without):
+        if name not in without.units and suffice(without):
             facts = without
     return facts
 

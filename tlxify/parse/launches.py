@@ -31,6 +31,8 @@ class CallSite:
     #: Truth values that are passed where nobody says anything else: a literal, or the default of a parameter of the
     #: launching function.
     usual: tuple[tuple[str, bool], ...] = ()
+    #: Parameters that are given a stride of a tensor: `x.stride(0)`.
+    strides: frozenset[str] = frozenset()
 
 
 def tuner_configs(kernel: Kernel) -> tuple[ConfigLiteral, ...] | None:
@@ -111,7 +113,17 @@ def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> 
     choices = tuple((name, found) for name, node in given.items() if (found := _choices(node, known)))
     computed, blocks = tuple(_computed(given, known)), tuple(_blocks(given, known))
     usual = tuple((name, value) for name, node in given.items() if (value := _usual(node, function)) is not None)
-    return CallSite(_grid(grid, known), tuple(literals), computed, choices, blocks, usual)
+    strides = frozenset(name for name, node in given.items() if _is_stride(known.bound(node)))
+    return CallSite(_grid(grid, known), tuple(literals), computed, choices, blocks, usual, strides)
+
+
+def _is_stride(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="stride"), args=[_]):
+            return True
+        case ast.Subscript(value=ast.Call(func=ast.Attribute(attr="stride"), args=[])):
+            return True
+    return False
 
 
 def _entries(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:

@@ -29,10 +29,11 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     facts = without_descriptors(facts)
     extents = Extents(facts)
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
-    tensors = Tensors(facts, extents, tiles)
+    sites = call_sites(kernel)
+    tensors = Tensors(facts, extents, tiles, frozenset().union(*(site.strides for site in sites)))
     specs = valid(kernel, facts, tensors.specs())
     free = list(tensors.sizes)
-    sites, sizes = call_sites(kernel), words(e for t in specs if t.name in tensors.views for e in t.shape)
+    sizes = words(e for t in specs if t.name in tensors.views for e in t.shape)
     strides = tensors.chosen | tensors.tied.keys()
     sizes |= words(s for t in specs for s in t.strides) - strides
     rows, columns, depth = roles(facts, extents)

@@ -21,10 +21,12 @@ from .views import View, merged, tied
 class Tensors:
     """What a kernel's pointers point to."""
 
-    def __init__(self, facts: Facts, extents: Extents, tiles: set[str]) -> None:
+    def __init__(self, facts: Facts, extents: Extents, tiles: set[str], said: frozenset[str] = frozenset()) -> None:
+        """`said` are parameters of which the kernel's launches say that they are strides."""
         self.facts = facts
         self.extents = extents
         self.tiles = tiles
+        self.said = said
         self.free = dict(extents.free)
         self.scalars = Scalars(facts, extents.of)
         self.views: dict[str, list[View]] = {}
@@ -104,7 +106,7 @@ class Tensors:
         """Names that are strides, and nothing but strides: a launch may choose them.
 
         What is a factor of another stride as well, `H` beside `H * D`, counts what lies side by side; not so a stride
-        that the same tile also takes in steps of its own length, `s` and `s * BK`.
+        that the same tile also takes in steps of its own length, `s` and `s * BK`, or that launches say is a stride.
         """
         views = [view for views in self.views.values() for view in views]
         whole = {s for v in views for s in v.strides if s.isidentifier()}
@@ -114,7 +116,7 @@ class Tensors:
                 walked = names - self.tiles
                 if len(names) > 1 and not (len(walked) == 1 and walked <= {*view.strides}):
                     factors |= names
-        return frozenset(whole - words(e for v in views for e in v.shape) - factors - self.tiles)
+        return frozenset(whole - words(e for v in views for e in v.shape) - (factors - self.said) - self.tiles)
 
     def _groups(self) -> dict[str, str]:
         """Pointers whose tensors have one dtype: both operands of a dot."""
@@ -141,6 +143,7 @@ class Tensors:
         # The axis that is surely contiguous is the tensor's last, however the kernel turns the tile, and one along
         # which tiles start anywhere is not, if there is a choice: the TMA could not read them.
         dimensions = sorted(access.dimensions, key=lambda d: (d.stride == ONE, not self._starts_anywhere(d)))
+        dimensions = _nested(dimensions)
         shape, strides = [], []
         for d in dimensions:
             extent = self._extent(d)
@@ -205,6 +208,26 @@ class Tensors:
             return None
         last = self.scalars.upper(dimension.coordinate + length - Poly.of(1))
         return one_more(last) if last is not None else None
+
+
+def _nested(dimensions: list[Dimension]) -> list[Dimension]:
+    """The dimensions, each that steps over several of another's steps (`GROUPS * stride_h`) right outside of that one.
+
+    A launch lays them in memory in this order: others between the two would be as far apart as the outer one.
+    """
+    for outer in dimensions:
+        for inner in dimensions:
+            symbols = inner.stride.symbols
+            if outer is inner or len(symbols) != 1 or inner.stride != Poly.of(next(iter(symbols))):
+                continue
+            if any(symbols & d.extent.symbols for d in dimensions if d.extent is not None):
+                continue  # it counts what lies side by side
+            times, rest = outer.stride.divide(inner.stride)
+            if rest == Poly() and times.symbols:
+                others = [d for d in dimensions if d is not outer]
+                place = others.index(inner)
+                return [*others[:place], outer, *others[place:]]
+    return dimensions
 
 
 def _quotients(extent: str, divisor: Poly) -> str:
