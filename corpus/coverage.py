@@ -158,7 +158,8 @@ def simulated(file: str, name: str) -> Simulated:
 def machinery() -> str:
     """A hash of everything that takes part in simulating: what was simulated by another is not believed."""
     roots = [HERE.parent / name for name in ("tlx", "tlxify/verify")]
-    files = sorted(path for root in roots for path in root.rglob("*.py") if "lowering" not in path.parts)
+    files = [HERE.parent / "tlxify" / "contract.py"]
+    files += sorted(path for root in roots for path in root.rglob("*.py") if "lowering" not in path.parts)
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 

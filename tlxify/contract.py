@@ -158,6 +158,12 @@ _OPERATORS: Mapping[type[ast.AST], Callable[..., object]] = {
     ast.Div: operator.truediv,
     ast.Mod: operator.mod,
     ast.USub: operator.neg,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
 }
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {"cdiv": cdiv, "min": min, "max": max}
 
@@ -172,6 +178,8 @@ def evaluate(expression: str, values: Mapping[str, object]) -> int:
             case ast.Name(id=name):
                 return values[name]
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                return _OPERATORS[type(op)](value(left), value(right))
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
                 return _OPERATORS[type(op)](value(left), value(right))
             case ast.UnaryOp(op=ast.USub() as op, operand=operand):
                 return _OPERATORS[type(op)](value(operand))

@@ -184,6 +184,8 @@ class Store:
     #: As of a load.
     block_pointer: bool = False
     descriptor: bool = False
+    #: The dtype of what is stored by Triton's name ("int32"), where the source says it.
+    element: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ __all__ = [
     "is_memory",
     "is_pointer",
     "is_symbolic",
-    "noting_storage",
     "layout_of",
+    "noting_storage",
     "same_storage",
     "storage_of",
 ]

@@ -210,7 +210,9 @@ class _Launch:
                 builder.memory, builder.lift, builder.tf32, builder.unlifted = outer
                 SEMANTIC.observer = watched
         found = tuple(self.findings)
-        return Report(found, self.findings.schedule, self.steps, self.events, len(programs), unlifted, self.trips, self.fills)
+        return Report(
+            found, self.findings.schedule, self.steps, self.events, len(programs), unlifted, self.trips, self.fills
+        )
 
     def _run_cluster(self, program: Program, values: dict[str, Any], indices: list[tuple[int, int, int]]) -> None:
         scheduler = Scheduler(self.picker, self.max_steps, self.observer, self._enter)

@@ -185,6 +185,7 @@ class _Assembly:
             bounds=self._bounds(event.mask),
             block_pointer=event.box is not None and not event.box.descriptor,
             descriptor=self._made_here(event.box),
+            element=event.value.element,
         )
 
     def _beside(self, statement: Span, *without: Span) -> frozenset[str]:

@@ -31,7 +31,7 @@ def readings(kernel: Kernel) -> Iterator[Facts]:
     """
     plain = analyze(kernel)
     if plain.units:
-        # Without the assumption such a tile is one of many in a batch: so few of its axes are known that no launch fits.
+        # Without the assumption such a tile is one of many in a batch: and no launch fits such a batch.
         unit = analyze(kernel, dict.fromkeys(plain.units, 1))
         yield unit
         yield from _settled(kernel, unit)

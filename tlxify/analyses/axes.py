@@ -25,7 +25,8 @@ class _Group:
     doubled: bool = False
     fixed: bool = False
     boxed: bool = False
-    #: Made of axes of two lengths in an arm that not every compilation takes: elsewhere they are two.
+    #: Made of axes of two lengths in an arm that not every compilation takes, or where one length is one of several:
+    #: elsewhere they are two.
     torn: bool = False
 
 
@@ -65,9 +66,12 @@ class AxisTable:
         if keep == drop:
             return keep
         kept, dropped = self._groups[keep], self._groups.pop(drop)
-        if self.arms and kept.length != dropped.length and kept.length.constexpr and dropped.length.constexpr:
-            kept.torn = True
-            self.deciding.update(dict.fromkeys(self.arms))
+        if kept.length != dropped.length and not any(_unsaid(group.length) for group in (kept, dropped)):
+            # One of them may be a single element that is repeated: what makes it is no place to divide rows at.
+            kept.fixed = True
+            if self.arms or not (kept.length.launch and dropped.length.launch):
+                kept.torn = True
+                self.deciding.update(dict.fromkeys(self.arms))
         self._parent[drop] = keep
         kept.creators.update(dropped.creators)
         if dropped.length.constexpr and not kept.length.constexpr:
@@ -129,3 +133,8 @@ class AxisTable:
             Axis(number, g.length, tuple(g.creators), g.contracted, g.reduced, g.opaque, g.doubled, g.fixed, g.boxed)
             for number, g in sorted(self._groups.items())
         )
+
+
+def _unsaid(length: Poly) -> bool:
+    """Whether it is the length of the block of a caller's descriptor, which only the launch tells."""
+    return length.launch and not length.constexpr

@@ -16,7 +16,7 @@ from ..diagnostics import Decline
 from ..model import Alias, Constant, Forms, Helper, Meaning, Module, Unresolved
 from ..reach import names_used
 from ..source import SourceFile, Span
-from .bindings import EXTERNAL, Binding, Import, of_triton, settled
+from .bindings import EXTERNAL, OF_TORCH, Binding, Import, of_triton, settled
 from .forms import choices, told_apart
 from .module import CHOSEN, SEVERAL, Parsed, is_jit, literal_value, parse_alone
 
@@ -101,6 +101,10 @@ class SourceTree:
     def _chain(self, path: Path, known: Parsed, chain: str, hops: int) -> tuple[str, Found | None]:
         """Follows a chain past modules: how much of it that took, and what is there; None for an unbound name."""
         prefix, *rest = chain.split(".")
+        bound = known.bound.get(prefix, [])
+        if chain in OF_TORCH and len(bound) == 1 and bound[0].what == Import(prefix, 0, None):
+            name = chain.replace(".", "_")
+            return chain, Constant(name, OF_TORCH[chain], Span.of(bound[0].statement), known.module, True)
         found = self._member(path, known, prefix, hops)
         while isinstance(found, Path) and rest:
             attribute = rest.pop(0)

@@ -230,7 +230,11 @@ def _consumer_roots(facts: Facts, made: tuple[Ring, ...], dots: tuple[DotStep, .
             roots[fill.statement] = Reads(frozenset(), frozenset({fill.name}) if fill.name else frozenset())
             continue
         others = [loads[other.load] for other in fills if other.statement == fill.statement]
-        masks = [loads[other.load].mask_reads or frozenset() for other in fills if other.masked and other.statement == fill.statement]
+        masks = [
+            loads[other.load].mask_reads or frozenset()
+            for other in fills
+            if other.masked and other.statement == fill.statement
+        ]
         beside = load.beside.intersection(*(other.beside for other in others))
         roots[fill.statement] = Reads(beside.union(*masks), binds)
     for step in dots:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..diagnostics import Decline, Diagnostic
-from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, Sum, every
+from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, StatementFact, Sum, every
 from ..source import Span
 from . import masking, positions, requirements
 from .tree import Tree
@@ -99,9 +99,7 @@ def _candidates(facts: Facts, side: DotOperand) -> Iterable[int]:
     return () if side.after_dot else [n for n in sorted(side.loads - parts) if facts.loads[n].axes]
 
 
-def _whole_branches(
-    facts: Facts, found: dict[int, _Found], refused: dict[int, Diagnostic]
-) -> None:
+def _whole_branches(facts: Facts, found: dict[int, _Found], refused: dict[int, Diagnostic]) -> None:
     """Takes back loads that stand for arms whose branch does something else as well: it is replaced whole."""
     while True:
         for number in found:
@@ -112,7 +110,8 @@ def _whole_branches(
             covered = {statement for n in same for statement in _arms(facts, facts.loads[n])}
             branch = facts.statement(load.statement)
             inner = every((*branch.body, *branch.orelse))
-            other = next((s for s in inner if s.kind != "branch" and s.span not in covered), None)
+            apart = (s for s in inner if s.kind != "branch" and s.span not in covered)
+            other = next((s for s in apart if not _serves(facts, branch, s)), None)
             alone = branch.kind == "branch" and load.target is not None
             if (alone and other is not None) or (not alone and branch.binds != {load.target}):
                 name = next((text for span, text in facts.conditions if span == branch.span), "a condition")
@@ -122,6 +121,13 @@ def _whole_branches(
                 break
         else:
             return
+
+
+def _serves(facts: Facts, branch: StatementFact, statement: StatementFact) -> bool:
+    """Whether a statement of a branch only works out what its loads need: how much is left, what is masked."""
+    outside = (s for s in every(facts.statements) if not branch.span.contains(s.span))
+    simple = statement.kind == "simple" and statement.text_kind == "assign"
+    return simple and not any(s.reads & statement.binds for s in outside)
 
 
 def _strided(facts: Facts, load: Load, side: DotOperand) -> _Found:

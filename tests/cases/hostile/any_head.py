@@ -1,4 +1,4 @@
-# Which head is read is loaded: rows past the end of the memory of the last one cannot be told from the others.
+# Which head is read is loaded: how many there are the tensor's own shape says, but not how many programs there are.
 
 import triton
 import triton.language as tl
@@ -21,4 +21,4 @@ def hostile_kernel(
         w = tl.load(w_ptr + k[:, None] * ldw + n[None, :], mask=(k[:, None] < K) & (n[None, :] < N), other=0.0)
         acc += tl.dot(x, w)
     tl.store(y_ptr + m[:, None] * ldy + n[None, :], acc.to(tl.float16), mask=(m[:, None] < end) & (n[None, :] < N))
-# declined: TLX211 at 20
+# declined: TLX606 at 0

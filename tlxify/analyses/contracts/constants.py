@@ -11,6 +11,8 @@ from ...parse.launches import CallSite
 from .deciding import deciding_values, dtype_flags
 from .integers import integers, symbols_in
 
+#: What products are added up in, where the default of a parameter says it; else fp32.
+_SUMS = {"int32": "i32", "float16": "fp16"}
 #: How a dot may take its operands; they differ for 32-bit ones alone.
 PRECISIONS = ("tf32", "ieee")
 #: For numbers of unknown meaning: mostly how many tiles are grouped for the L2.
@@ -28,6 +30,9 @@ def constexpr(
         return ConstexprSpec(name, "flag", (dict(facts.assumed)[name],))
     if name in tiles:
         return ConstexprSpec(name, "tile", (64, 128))
+    if _is_element_type(kernel, name):
+        asked = (param.default or "").rpartition(".")[2]
+        return ConstexprSpec(name, "option", (_SUMS.get(asked, "fp32"),))
     if name in facts.casts:
         stored = next((s.pointer for s in facts.stores if s.pointer), None)
         return ConstexprSpec(name, "dtype", (), dtype_of=stored)
@@ -59,6 +64,22 @@ def constexpr(
     if options and literal is None:
         return ConstexprSpec(name, "int", tuple(v for v in options if isinstance(v, int)) or (DEFAULT_INT,))
     return ConstexprSpec(name, "int", (literal if literal is not None else DEFAULT_INT,))
+
+
+def _is_element_type(kernel: Kernel, name: str) -> bool:
+    """Whether blocks are made, or products added up, with elements of the type that it names."""
+    for node in ast.walk(kernel.node):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="zeros" | "full" as function), args=args, keywords=given):
+                place = 1 if function == "zeros" else 2
+                used = [*args[place : place + 1], *(k.value for k in given if k.arg == "dtype")]
+            case ast.Call(func=ast.Attribute(attr="dot"), keywords=given):
+                used = [k.value for k in given if k.arg == "out_dtype"]
+            case _:
+                continue
+        if any(isinstance(one, ast.Name) and one.id == name for one in used):
+            return True
+    return False
 
 
 def _tests(test: ast.expr, name: str) -> bool:

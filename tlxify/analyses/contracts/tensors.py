@@ -95,6 +95,9 @@ class Tensors:
 
     def _elements(self, pointer: str, view: View) -> tuple[tuple[str, ...], int | None]:
         """The dtypes of a tensor, and the axis that must be contiguous where they have 8 bits."""
+        stored = {store.element for store in self.facts.stores if store.pointer == pointer}
+        if stored == {"int32"} and pointer not in self.reads:
+            return ("i32",), None  # through a block pointer nothing else can be stored
         places = self.deep.get(pointer, set())
         deep = next(iter(places)) if len(places) == 1 and view in self.views[pointer] else None
         dtypes = dtypes_of(self.facts, pointer)
