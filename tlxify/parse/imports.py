@@ -22,8 +22,8 @@ from .module import CHOSEN, SEVERAL, Parsed, is_jit, literal_value, parse_alone
 
 #: How many modules a name may be passed on through.
 HOPS = 8
-#: What kernels ask of their platform, and the answer where a converted kernel can run at all: on an NVIDIA GPU. Elsewhere
-#: the answer is a string, which the launcher's fingerprint notices.
+#: What kernels ask of their platform, and the answer where a converted kernel can run at all: on an NVIDIA GPU.
+#: Elsewhere the answer is a string, which the launcher's fingerprint notices.
 PLATFORM: Mapping[str, None] = {"torch.version.hip": None}
 
 
