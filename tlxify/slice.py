@@ -109,8 +109,7 @@ class _Pieces:
             case Constant(name=defined, value=value, span=place, module=home, chosen=chosen):
                 self._claim(defined, _identity(meaning), span)
                 tl = tl_name(self.kernel.module)
-                written = "None" if value is None else f"{tl}.constexpr({value!r})"
-                text = f"{defined} = {written}" if chosen else home.source.segment(place)
+                text = f"{defined} = {tl}.constexpr({value!r})" if chosen else home.source.segment(place)
                 self.constants.setdefault(defined, (self._order(home, place.line), text))
                 for used in _names_in(text) if not chosen else ():
                     known = home.meaning(used)

@@ -9,7 +9,7 @@ Everything else leaves both arms possible.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..model import Names
@@ -27,8 +27,6 @@ IN_LANGUAGE = {
     "_experimental_make_tensor_descriptor": False,
     "_experimental_descriptor_load": False,
 }
-#: What programs ask torch for on their way to Triton, as torch built for CUDA answers. Nothing of torch's is ever run.
-OF_TORCH: Mapping[str, object] = {"torch.version.hip": None}
 
 
 @dataclass(frozen=True, slots=True)
