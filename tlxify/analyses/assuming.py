@@ -22,7 +22,8 @@ _DEPTH = 6
 def readings(kernel: Kernel) -> Iterator[Facts]:
     """The facts without an assumption, then with every undecided flag as launches here have it, then off, then on.
 
-    Where a tile moves by a stride that its axis does not have, the same before that for launches where the stride is 1.
+    Where a tile moves by a stride that its axis does not have, the same before that for launches where the stride is 1,
+    or after that where it is an extent as well.
 
     Raises Decline as `analyze` does.
 
@@ -30,13 +31,19 @@ def readings(kernel: Kernel) -> Iterator[Facts]:
     one at a time and without any flag, what the launches in the file make them. `Facts.assumed` says what was assumed.
     """
     plain = analyze(kernel)
-    if plain.units:
+    ended = {s.name for _, a in plain.accesses for d in a.dimensions if d.extent is not None for s in d.extent.symbols}
+    strides = bool(plain.units) and not ended.intersection(plain.units)
+    if strides:
         # Without the assumption such a tile is one of many in a batch: and no launch fits such a batch.
         unit = analyze(kernel, dict.fromkeys(plain.units, 1))
         yield unit
         yield from _settled(kernel, unit)
     yield plain
     yield from _settled(kernel, plain)
+    if plain.units and not strides:
+        unit = analyze(kernel, dict.fromkeys(plain.units, 1))
+        yield unit
+        yield from _settled(kernel, unit)
 
 
 def _settled(kernel: Kernel, plain: Facts) -> Iterator[Facts]:

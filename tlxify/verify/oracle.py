@@ -11,6 +11,7 @@ import numpy as np
 from ..contract import Contract
 from .buffers import Arguments, Memory, make_arguments
 from .cases import Case
+from .compare import compare
 from .described import passed
 
 
@@ -61,6 +62,22 @@ def reference(kernel: Any, contract: Contract, case: Case) -> Reference:
     return Reference(written, exact, trips)
 
 
+def rests_on_order(kernel: Any, contract: Contract, case: Case, expected: Reference) -> str | None:
+    """The output of the source that differs where its programs run the other way round, by more than rounding.
+
+    Programs run in any order, and at once: those that write to one place, each something else, are launched wrongly.
+    """
+    arguments = make_arguments(contract, case, 0)
+    _run(kernel, arguments, backwards=True)
+    for name, source in expected.outputs.items():
+        memory = arguments.tensors[name]
+        exact = None if expected.exact is None else expected.exact[name]
+        unwritten = memory.unwritten(), source.unwritten()
+        if compare(name, memory.array, source.array, exact, memory.dtype, *unwritten).mismatch is not None:
+            return name
+    return None
+
+
 def _uses_tlx(kernel: Any) -> bool:
     """Whether a source is TLX itself: rings in shared memory have no float64 counterpart."""
     from tlx.adopted import uses_tlx
@@ -101,14 +118,15 @@ def _agree(first: Memory, second: Memory) -> None:
 
 
 def _run(
-    kernel: Any, arguments: Arguments, *, lift: bool = False, exact: bool = False
+    kernel: Any, arguments: Arguments, *, lift: bool = False, exact: bool = False, backwards: bool = False
 ) -> tuple[Any, Mapping[str, Any]]:
     """One simulated launch; `exact` puts what lies around each tensor out of bounds."""
     import tlx.sim
 
     tensors = {name: tlx.sim.tensor(memory.array, exact) for name, memory in arguments.tensors.items()}
     try:
-        report = tlx.sim.run(kernel, arguments.grid, (), launch_arguments(arguments, tensors), lift=lift)
+        order = (lambda programs: programs[::-1]) if backwards else None
+        report = tlx.sim.run(kernel, arguments.grid, (), launch_arguments(arguments, tensors), lift=lift, order=order)
     except tlx.sim.AssumptionError as error:
         raise NoLaunch(str(error)) from error
     except tlx.sim.SimulationError as error:

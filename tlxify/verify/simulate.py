@@ -21,7 +21,7 @@ from .compare import Comparison, compare
 from .dispatch import misdirected, resolve, viewed
 from .inputs import edge_cases, own_tiles
 from .loading import Loaded, load
-from .oracle import NoLaunch, Reference, SourceFails, reference
+from .oracle import NoLaunch, Reference, SourceFails, reference, rests_on_order
 from .replay import case_of, token
 from .shrink import shrunk
 
@@ -197,6 +197,10 @@ class Simulation:
             self.tally.compared_with(comparison)
             self.tally.telling = self.tally.telling or bool((source.array[~source.unwritten()] != 0).any())
             if comparison.mismatch is not None:
+                if (other := rests_on_order(self.loaded.source, self.contract, case, expected)) is not None:
+                    text = f"{other} depends on the order of its programs, which nothing fixes with {case}"
+                    self.tally.source_fails = self.tally.source_fails or self.loaded.shown(text)
+                    return False
                 text = f"{comparison.mismatch}{trips}"
                 self.tally.found(self._evidence("mismatch", text, case, schedule, line=self._line()))
                 return False

@@ -1,7 +1,7 @@
 """Element types that the source itself cannot take, so that no launch has them.
 
-Math functions of Triton want fp32 (`tl.exp` of 16 bits does not compile), operations on bits want integers, and no
-integer `other` is cast to fp8.
+Math functions of Triton want fp32 (`tl.exp` of 16 bits does not compile), operations on bits want integers, no integer
+`other` is cast to fp8, and a dot has operands of one type: what is multiplied by a sum of products is as wide as that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ...contract import BYTE_DTYPES, TensorSpec
 from ...facts import Facts
-from ...model import Kernel
+from ...model import Alias, Helper, Kernel
 from ...source import Span
 from .operands import pointer_of
 
@@ -34,12 +34,16 @@ def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Ten
     raw = _Raw(kernel, places)
     wide = set().union(*raw.passed_to_math()) - fed
     patterns = set().union(*raw.taken_apart()) - fed
+    beside = set().union(*raw.multiplied_by_sums())
+    widened = {spec.dtype_group for spec in specs if spec.name in beside and spec.reads and not spec.values}
     whole = {pointer for name in _filled_with_integers(kernel) for pointer in pointers.get(name, ())}
     groups = {spec.dtype_group for spec in specs if spec.name in whole}
     found = []
     for spec in specs:
         dtypes = spec.dtypes
-        if spec.name in patterns and spec.reads and not spec.values:
+        if spec.dtype_group in widened:
+            dtypes = ("fp32",)
+        elif spec.name in patterns and spec.reads and not spec.values:
             dtypes = ("i8",)
         elif spec.name in wide and spec.reads and not spec.values:
             dtypes = ("fp32",)
@@ -78,6 +82,51 @@ class _Raw:
                 case ast.Call(func=ast.Attribute(value=left, attr=attr)) if attr in BITS:
                     yield self.of(left) or frozenset()
 
+    def multiplied_by_sums(self) -> Iterator[frozenset[str]]:
+        """For every dot of which one operand is surely fp32: the parameters whose elements the other one is."""
+        for node in ast.walk(self._kernel.node):
+            match node:
+                case ast.Call(func=ast.Attribute(attr="dot"), args=[left, right, *_]):
+                    for one, other in ((left, right), (right, left)):
+                        if self._wide(one):
+                            yield self.of(other) or frozenset()
+
+    def _wide(self, value: ast.expr, within: frozenset[str] = frozenset()) -> bool:
+        """Whether a value is surely fp32: a product, a cast, what is made of such and of anything else."""
+        match value:
+            case ast.Call(func=ast.Attribute(attr="to"), args=[ast.Attribute(attr=dtype)]):
+                return dtype == "float32"
+            case ast.Call(func=ast.Attribute(attr=function)) if function in WIDE:
+                return True
+            case ast.Call(func=ast.Name(id=name), args=[_]) if name not in self._bound:
+                return self._returns_wide(name)
+            case ast.Call(func=ast.Attribute(attr="dot"), keywords=given):
+                return all(keyword.arg != "out_dtype" for keyword in given)
+            case ast.Call(func=ast.Attribute(attr="zeros" | "full"), args=args, keywords=given):
+                named = [*args[1:], *(keyword.value for keyword in given if keyword.arg == "dtype")]
+                return any(isinstance(one, ast.Attribute) and one.attr == "float32" for one in named)
+            case ast.Call(func=ast.Attribute(attr="trans"), args=[inner, *_]) | ast.UnaryOp(operand=inner):
+                return self._wide(inner, within)
+            case ast.Call(func=ast.Attribute(attr="where"), args=[_, one, other]):
+                return self._wide(one, within) or self._wide(other, within)
+            case ast.BinOp(left=one, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=other):
+                return self._wide(one, within) or self._wide(other, within)
+            case ast.Name(id=name) if name in within:
+                return True  # as wide as what it was before
+            case ast.Name(id=name) if name in self._bound:
+                return all(self._wide(one, within | {name}) for one in self._bound[name])
+        return False
+
+    def _returns_wide(self, name: str) -> bool:
+        """Whether what goes by a name is a function that gives fp32 alone: Triton's own, or a helper around one."""
+        _, meaning = self._kernel.module.meaning(name) or (name, None)
+        match meaning:
+            case Alias(canonical=canonical):
+                return canonical.rpartition(".")[2] in WIDE
+            case Helper(node=ast.FunctionDef(body=[*_, ast.Return(value=ast.expr() as result)])):
+                return isinstance(result, ast.Call) and isinstance(result.func, ast.Attribute) and self._wide(result)
+        return False
+
     def of(self, value: ast.expr, within: frozenset[str] = frozenset()) -> frozenset[str] | None:
         """The parameters; none for a value that takes on any type, None for one that has a type of its own."""
         if (pointer := self._places.get(Span.of(value))) is not None:
@@ -86,6 +135,8 @@ class _Raw:
             case ast.Constant(value=int() | float()):
                 return frozenset()
             case ast.UnaryOp(operand=operand) | ast.Subscript(value=operand):
+                return self.of(operand, within)
+            case ast.Call(func=ast.Attribute(attr="trans"), args=[operand]):
                 return self.of(operand, within)
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
                 return _joined(self.of(left, within), self.of(right, within))
