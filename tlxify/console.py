@@ -97,7 +97,10 @@ kernel_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON instead.")
 schedule_option = click.option(
-    "--schedule", type=click.Choice(["auto", "persistent", "cooperative"]), default="auto", show_default=True
+    "--schedule",
+    type=click.Choice(["auto", "persistent", "cooperative", "overlapped", "pingpong"]),
+    default="auto",
+    show_default=True,
 )
 contract_option = click.option(
     "--show-contract", is_flag=True, help="Also show what each parameter was taken for, and what a valid launch is."

@@ -15,6 +15,21 @@ from .source import Span
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """What a schedule may do besides dividing the roles."""
+
+    #: Program ids become a tile loop, where that is possible.
+    persistent: bool = True
+    #: The last dot of a trip is issued in the next one, where that changes no result.
+    overlapped: bool = False
+    #: Consumer groups take turns on the tensor cores; a kernel where nothing can be gained by it is refused.
+    turns: bool = False
+
+
+PERSISTENT = Form()
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """A parameter's memory as the tensor that a TMA descriptor describes."""
 
@@ -144,6 +159,42 @@ class InFlight:
     counted_by_loop: bool
     #: The loop may run again: the last slot must be released behind it.
     again: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """A loop whose last dot is issued a trip late, behind the dot that begins the next trip.
+
+    What a trip computes between the two then runs while the tensor cores multiply for the trip before. The first trip
+    stands in front of the loop, the last dot behind it.
+    """
+
+    loop: Span
+    #: Its variable and bounds, as text.
+    variable: str
+    start: str
+    stop: str
+    step: str
+    #: The dot behind which the late one is issued, and the late one.
+    ahead: Span
+    late: Span
+    #: The statement of the loop's body that looks at the late dot's sum before all others.
+    retire: Span
+    #: What carries the late dot's first operand into the next trip, and its rows and columns.
+    held: str
+    shape: tuple[str, str]
+    #: Something asks the late dot's tile for its type before the dot.
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Consumer groups take turns: each issues its dots when the one before it has, by hardware barriers."""
+
+    #: New constexpr: the hardware barrier of the first group; those of the others follow.
+    barrier: str
+    #: Dots in front of which a group waits for its turn. It passes it on behind them, or behind the late dot there.
+    dots: tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +404,9 @@ class Plan:
     settled: tuple[tuple[Span, bool], ...] = ()
     #: Proofs and notes worth a comment in the output: (statement, text).
     notes: tuple[tuple[Span, str], ...] = ()
+    #: Loops whose last dot is issued a trip late.
+    delayed: tuple[Delayed, ...] = ()
+    turns: Turns | None = None
 
     def name(self, purpose: str) -> str:
         """The name chosen for a purpose."""
@@ -361,6 +415,10 @@ class Plan:
     def task(self, name: str) -> Task:
         """The task of that name."""
         return next(task for task in self.tasks if task.name == name)
+
+    def step(self, dot: Span) -> DotStep:
+        """The dot at that place."""
+        return next(step for step in self.dots if step.span == dot)
 
     def buffers(self) -> Iterator[tuple[Ring, Buffer]]:
         """Every buffer with its ring."""

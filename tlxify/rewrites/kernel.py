@@ -16,7 +16,7 @@ import libcst as cst
 from ..model import Kernel, Statement, walk
 from ..plan import Plan, WrittenOut, decoded
 from ..source import Span
-from . import consumer, producer
+from . import consumer, late, producer
 from .comments import comment_lines, comments_in
 from .lines import statements
 from .names import read_names
@@ -56,15 +56,17 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         acquiring=frozenset(site.first for ring in plan.rings for site in ring.sites),
     )
     filling = frozenset(fill.statement for _, _, fill in plan.fills())
+    keeps = plan.task("consumer").keeps - consumer.dropped(plan)
     finishing = Role(
         text,
-        plan.task("consumer").keeps,
+        keeps,
         consumer.texts(uses.replaced),
-        {**_program_ids(plan), **_rows(plan, tl), **uses.expressions},
+        {**_expressions(plan, tl), **uses.expressions},
         accesses={one.span: _called(one, tl) for one in plan.written_out},
         at_loop_end=consumer.at_loop_end(plan),
         before=consumer.texts(uses.before),
         after=consumer.texts(uses.after),
+        heads=late.heads(plan),
         counters=counters,
         adopts=unseen,
         reversible=plan.reversible,
@@ -73,6 +75,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         # The producer shows what is said about an operand's load; the consumer need not say it again.
         silent=filling - {step.statement for step in plan.dots},
     )
+    finishing.before = {**finishing.before, **late.first_trips(plan, finishing, _expressions(plan, tl), tl)}
     docstring, finishing_body = _without_docstring(finishing.body())
     body = [
         *docstring,
@@ -153,6 +156,11 @@ def _program_ids(plan: Plan) -> dict[Span, str]:
     for span, axis in plan.num_programs:
         replacements[span] = held.extents[axis] if axis < held.rank else "1"
     return replacements
+
+
+def _expressions(plan: Plan, tl: str) -> dict[Span, str]:
+    """What the consumers write differently whatever they use slots for."""
+    return {**_program_ids(plan), **_rows(plan, tl)}
 
 
 def _rows(plan: Plan, tl: str) -> dict[Span, str]:

@@ -57,6 +57,8 @@ class Role:
     at_loop_end: Mapping[Span, str] = field(default_factory=dict)
     before: Mapping[Span, str] = field(default_factory=dict)
     after: Mapping[Span, str] = field(default_factory=dict)
+    #: Loops that run over something else here.
+    heads: Mapping[Span, str] = field(default_factory=dict)
     #: Loops whose counter has another name here.
     counters: Mapping[Span, str] = field(default_factory=dict)
     #: Comments to put above a kept statement.
@@ -79,6 +81,11 @@ class Role:
         assert isinstance(block, cst.IndentedBlock)
         result = self._block(block.body)
         return self._flush(result)
+
+    def trip(self, loop: Span) -> list[cst.BaseStatement]:
+        """The statements of one trip of the loop at that place."""
+        node = next(node for node, span in self.text.spans.items() if span == loop and isinstance(node, cst.For))
+        return self._flush(self._block(self._indented(node.body).body))
 
     def _block(self, nodes: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
         result: list[cst.BaseStatement] = []
@@ -199,6 +206,8 @@ class Role:
             span = self.text.span(node)
             pipelined = span in self.at_loop_end or any(span.contains(other) for other in self.replaced)
             iterable = _without(node.iter, HINTS if pipelined else FAR_HINTS)
+            if span in self.heads:
+                return node.with_changes(iter=cst.parse_expression(self.heads[span]))
             return node.with_changes(iter=replace(iterable, self.text, self.expressions))
         return node.with_changes(test=replace(node.test, self.text, self.expressions))
 

@@ -7,14 +7,15 @@ tile loop, so that the producer fetches the next tile while this one is finished
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Facts, Sum, every
-from ..plan import Barrier, DotStep, Edge, Persistence, Plan, Ring, Task, fills_of
+from ..plan import PERSISTENT, Barrier, DotStep, Edge, Form, Persistence, Plan, Ring, Task, fills_of
 from ..source import Span
 from ..targets import Target
-from . import order, requirements, rings, written
+from . import order, overlap, requirements, rings, written
 from .buffers import Placed, placed
 from .feeding import Feed, Feeding, feeding
 from .frame import Frame, frame
@@ -37,7 +38,7 @@ def plan(
     taken: frozenset[str],
     target: Target,
     *,
-    persistent: bool = True,
+    form: Form = PERSISTENT,
     profitable: bool = True,
     by_value: frozenset[str] = frozenset(),
     spelled: bool = True,
@@ -52,13 +53,23 @@ def plan(
     requirements.effects(facts)
     tree = Tree.of(facts.statements)
     around, feeds, where = _placed(
-        facts, tree, parameters, taken, target, by_value, persistent=persistent, profitable=profitable, spelled=spelled
+        facts,
+        tree,
+        parameters,
+        taken,
+        target,
+        by_value,
+        persistent=form.persistent,
+        profitable=profitable,
+        spelled=spelled,
     )
     groups = _groups(facts, tree, feeds, where)
     made = rings.build(around, tree, feeds, groups, where)
     views = _views(facts, parameters, made)
     made = rings.with_names(made, views)
     dots = rings.steps(around, feeds, made, views)
+    late = overlap.delayed(around, tree, feeds, made, dots) if form.overlapped else ()
+    turns = overlap.turns(around, tree, feeds) if form.turns else None
     if "tlx" in taken:
         raise Decline("TLX104", None, what="the name `tlx` for something of its own")
     for name in sorted(order.used_names(facts, parameters) & set(_PASSED)):
@@ -72,24 +83,24 @@ def plan(
     except Decline:
         described = [load.descriptor for load in facts.loads] + [store.descriptor for store in facts.stores]
         if spelled and any(described):
-            return again(persistent=persistent, by_value=by_value, spelled=False)
+            return again(form=form, by_value=by_value, spelled=False)
         raise
     tasks = _tasks(around, made, dots, introduced, written.reads(rewritten, facts))
     order.not_read_back(facts, tasks[0].keeps - filling)
     tiles = frozenset(load.target for load in facts.loads if load.id in feeds.feeds and load.target)
     order.same_way(facts, tasks[0].keeps, filling, tiles)
     if names_read := order.misnamed(facts, tasks[1].keeps, made, dots) - by_value:
-        return again(persistent=persistent, by_value=by_value | names_read, spelled=spelled)
+        return again(form=form, by_value=by_value | names_read, spelled=spelled)
     if around.persistence and (
         order.rebound(facts, parameters, [task.keeps for task in tasks]) or _finishes_with_a_tile(facts, feeds)
     ):
-        return again(persistent=False, by_value=by_value, spelled=spelled)
+        return again(form=replace(form, persistent=False), by_value=by_value, spelled=spelled)
     arrivals = introduced["CONSUMERS"] if around.split else "1"
     return Plan(
         kernel=facts.kernel,
         parameters=parameters,
         converted=around.names.fresh(f"_{facts.kernel.strip('_')}_ws"),
-        schedule="cooperative",
+        schedule="pingpong" if turns else "overlapped" if late else "cooperative",
         target=target.name,
         rings=made,
         dots=dots,
@@ -108,6 +119,8 @@ def plan(
         crowded=order.joined(facts) or _held_beside(facts, feeds),
         counters=tuple(around.counters.items()),
         settled=facts.settled,
+        delayed=late,
+        turns=turns,
         notes=_notes(facts, [feed for feed in feeds.feeds.values() if feed.wrapped]),
     )
 
