@@ -34,6 +34,8 @@ SCHEDULED = [
     ("attention/forward", "overlapped"),
     ("attention/forward", "pingpong"),
     ("attention/causal", "pingpong"),
+    ("gemm/matmul", "pingpong"),
+    ("gemm/persistent", "pingpong"),
 ]
 
 

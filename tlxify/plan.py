@@ -24,6 +24,8 @@ class Form:
     overlapped: bool = False
     #: Consumer groups take turns on the tensor cores; a kernel where nothing can be gained by it is refused.
     turns: bool = False
+    #: Each consumer group has tiles of its own, and takes turns with the others by the tile.
+    alternating: bool = False
 
 
 PERSISTENT = Form()
@@ -195,6 +197,27 @@ class Turns:
     barrier: str
     #: Dots in front of which a group waits for its turn. It passes it on behind them, or behind the late dot there.
     dots: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """Consumer groups take whole tiles, one after the other: one stores its tile while the next multiplies."""
+
+    #: The statement that holds what is done for a tile, and which of its arms does: a loop over tiles, or a branch in
+    #: it. None: the kernel itself, whose program ids have become a tile loop.
+    block: tuple[Span, int] | None
+    #: New names: index of the group, and the variable that says whose tile comes next.
+    group: str
+    turn: str
+    #: New constexpr: the hardware barrier of the first group's turn to multiply; the others' follow.
+    barrier: str
+    #: Statements of that block: all dots stand from the first of them to the last.
+    first: Span
+    last: Span
+    #: Those from which to which it stores, where tiles are stored in the order in which they are multiplied.
+    stores: tuple[Span, Span] | None
+    #: What a group keeps of the block to count the slots of another group's tile.
+    counts: frozenset[Span]
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,6 +430,12 @@ class Plan:
     #: Loops whose last dot is issued a trip late.
     delayed: tuple[Delayed, ...] = ()
     turns: Turns | None = None
+    alternation: Alternation | None = None
+
+    @property
+    def group(self) -> str | None:
+        """The name of the consumer group's index; None where there is one group."""
+        return self.split.group if self.split else self.alternation.group if self.alternation else None
 
     def name(self, purpose: str) -> str:
         """The name chosen for a purpose."""

@@ -18,7 +18,7 @@ from ..plan import Delayed, DotStep, Fill, InFlight, Plan, Ring, Side, Site
 from ..source import Span
 from .lines import choice, operand
 from .producer import counted_at_end, slot_and_turn, slot_of
-from .turns import pass_turn, wait_for_turn
+from .turns import pass_turn, tile_turns, wait_for_turn
 
 
 @dataclass(slots=True)
@@ -65,6 +65,10 @@ def edits(plan: Plan) -> Edits:
         if one.retire in result.replaced:
             result.replaced[one.retire] = [*result.before.pop(one.retire), *result.replaced[one.retire]]
         result.after[one.loop] = [*_behind(plan, one), *result.after.get(one.loop, [])]
+    for first, last, waits, passes in tile_turns(plan, plan.alternation) if plan.alternation else ():
+        result.before[first] = [*waits, *result.before.get(first, [])]
+        # What is still under way has been issued: the tensor cores take it first.
+        result.after[last] = [*passes, *result.after.get(last, [])]
     return result
 
 

@@ -10,6 +10,7 @@ When refused: never; what cannot be converted has no plan.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import libcst as cst
 
@@ -18,6 +19,7 @@ from ..plan import Plan, WrittenOut, decoded
 from ..source import Span
 from . import consumer, late, producer
 from .comments import comment_lines, comments_in
+from .dealt import dealt
 from .lines import statements
 from .names import read_names
 from .rings import rings
@@ -76,7 +78,12 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         silent=filling - {step.statement for step in plan.dots},
     )
     finishing.before = {**finishing.before, **late.first_trips(plan, finishing, _expressions(plan, tl), tl)}
+    held = plan.alternation
+    if held is not None and held.block is not None:
+        finishing.blocks = {held.block: partial(dealt, plan, held, finishing, _expressions(plan, tl))}
     docstring, finishing_body = _without_docstring(finishing.body())
+    if held is not None and held.block is None:
+        finishing_body = dealt(plan, held, finishing, _expressions(plan, tl), finishing_body)
     body = [
         *docstring,
         *statements(rings(plan, tl)),
@@ -86,7 +93,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     block = function.body
     assert isinstance(block, cst.IndentedBlock)
     names = read_names(body)
-    purposes = ("STAGES", *(("CONSUMERS",) if plan.split else ()), "CONSUMER_WARPS", "CONSUMER_REGISTERS")
+    purposes = ("STAGES", *(("CONSUMERS",) if plan.group else ()), "CONSUMER_WARPS", "CONSUMER_REGISTERS")
     constexprs = [b.view.flag for _, b in plan.buffers() if b.view.flag] + [plan.name(purpose) for purpose in purposes]
     scalars = list(plan.persistence.extents) if plan.persistence else []
     own = frozenset(param.name for param in kernel.params)

@@ -42,7 +42,7 @@ def _first(plan: Plan, one: Delayed, role: Role, expressions: dict[Span, str], t
         after=consumer.texts(uses.after),
         _pending=[],
     )
-    body = "".join(cst.Module([]).code_for_node(node) for node in own.trip(one.loop))
+    body = "".join(cst.Module([]).code_for_node(node) for node in own.inside(one.loop))
     view = next(b.view for _, b in plan.buffers() if b.name == plan.step(one.late).b.buffer)
     return [
         "# The first trip; every other issues its first dot before the last one of the trip before it.",

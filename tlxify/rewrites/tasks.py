@@ -35,15 +35,17 @@ def tasks(
         plan,
         tl,
     )
-    setup = [f"{plan.split.group}: {tl}.constexpr = tlx.async_task_replica_id()"] if plan.split else []
+    setup = [f"{plan.group}: {tl}.constexpr = tlx.async_task_replica_id()"] if plan.group else []
     setup += [*first_turn(plan), *(f"{ring.used} = 0" for ring in counted)]
     arguments = f"num_warps={plan.name('CONSUMER_WARPS')}, registers={plan.name('CONSUMER_REGISTERS')}"
-    if plan.split:
+    if plan.group:
         arguments += f", replicate={plan.name('CONSUMERS')}"
     words = (
         f"# Consumers: each group multiplies its {plan.split.rows} rows of every slot, hands the slot back "
         "and finishes its rows."
         if plan.split
+        else "# Consumers: each group takes tiles in its turn; one finishes its own while the other multiplies."
+        if plan.alternation
         else "# Consumer: multiplies from each slot, hands it back and finishes the tile."
     )
     consume = _task(arguments, words, setup, finishing, plan, tl, last_turn(plan))

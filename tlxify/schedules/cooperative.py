@@ -16,6 +16,7 @@ from ..plan import PERSISTENT, Barrier, DotStep, Edge, Form, Persistence, Plan, 
 from ..source import Span
 from ..targets import Target
 from . import order, overlap, requirements, rings, written
+from .alternation import alternation
 from .buffers import Placed, placed
 from .feeding import Feed, Feeding, feeding
 from .frame import Frame, frame
@@ -59,7 +60,7 @@ def plan(
         taken,
         target,
         by_value,
-        persistent=form.persistent,
+        form,
         profitable=profitable,
         spelled=spelled,
     )
@@ -69,7 +70,10 @@ def plan(
     made = rings.with_names(made, views)
     dots = rings.steps(around, feeds, made, views)
     late = overlap.delayed(around, tree, feeds, made, dots) if form.overlapped else ()
-    turns = overlap.turns(around, tree, feeds) if form.turns else None
+    again = partial(plan, facts, parameters, taken, target, profitable=profitable)
+    if form.turns and not form.alternating and not overlap.chained(facts, tree, feeds):
+        return again(form=replace(form, alternating=True), by_value=by_value, spelled=spelled)
+    turns = overlap.turns(around, tree, feeds) if form.turns and not form.alternating else None
     if "tlx" in taken:
         raise Decline("TLX104", None, what="the name `tlx` for something of its own")
     for name in sorted(order.used_names(facts, parameters) & set(_PASSED)):
@@ -77,7 +81,6 @@ def plan(
     introduced = {name: around.names.exactly(name) for name in _PASSED}
     filling = frozenset(fill.statement for _, _, fill in fills_of(made))
     fed = frozenset(fill.load for _, _, fill in fills_of(made))
-    again = partial(plan, facts, parameters, taken, target, profitable=profitable)
     try:
         rewritten = written.written_out(around, fed, filling | {step.statement for step in dots})
     except Decline:
@@ -85,7 +88,8 @@ def plan(
         if spelled and any(described):
             return again(form=form, by_value=by_value, spelled=False)
         raise
-    tasks = _tasks(around, made, dots, introduced, written.reads(rewritten, facts))
+    roots = {**written.reads(rewritten, facts), **_consumer_roots(facts, made, dots)}
+    tasks = _tasks(around, made, roots, introduced, grouped=around.split is not None or form.alternating)
     order.not_read_back(facts, tasks[0].keeps - filling)
     tiles = frozenset(load.target for load in facts.loads if load.id in feeds.feeds and load.target)
     order.same_way(facts, tasks[0].keeps, filling, tiles)
@@ -95,12 +99,15 @@ def plan(
         order.rebound(facts, parameters, [task.keeps for task in tasks]) or _finishes_with_a_tile(facts, feeds)
     ):
         return again(form=replace(form, persistent=False), by_value=by_value, spelled=spelled)
+    by_tile = None
+    if form.alternating:
+        by_tile = alternation(around, tree, made, dots, tasks[1].keeps, roots, _effects(facts))
     arrivals = introduced["CONSUMERS"] if around.split else "1"
     return Plan(
         kernel=facts.kernel,
         parameters=parameters,
         converted=around.names.fresh(f"_{facts.kernel.strip('_')}_ws"),
-        schedule="pingpong" if turns else "overlapped" if late else "cooperative",
+        schedule="pingpong" if form.turns else "overlapped" if late else "cooperative",
         target=target.name,
         rings=made,
         dots=dots,
@@ -121,6 +128,7 @@ def plan(
         settled=facts.settled,
         delayed=late,
         turns=turns,
+        alternation=by_tile,
         notes=_notes(facts, [feed for feed in feeds.feeds.values() if feed.wrapped]),
     )
 
@@ -132,8 +140,8 @@ def _placed(
     taken: frozenset[str],
     target: Target,
     by_value: frozenset[str],
+    form: Form,
     *,
-    persistent: bool,
     profitable: bool,
     spelled: bool,
 ) -> tuple[Frame, Feeding, dict[int, Placed]]:
@@ -145,7 +153,16 @@ def _placed(
             requirements.worthwhile(facts, feeds)
         _some_feed(facts, feeds)
         loops = frozenset(span for feed in feeds.feeds.values() for span in feed.load.loops[-1:])
-        around = frame(facts, parameters, Names(taken), target, loops, persistent=persistent, spelled=spelled)
+        around = frame(
+            facts,
+            parameters,
+            Names(taken),
+            target,
+            loops,
+            persistent=form.persistent,
+            divided=not form.alternating,
+            spelled=spelled,
+        )
         where: dict[int, Placed] = {}
         for number, feed in feeds.feeds.items():
             try:
@@ -203,13 +220,14 @@ def _edges(ring: Ring) -> tuple[Edge, ...]:
 def _tasks(
     around: Frame,
     made: tuple[Ring, ...],
-    dots: tuple[DotStep, ...],
+    roots: dict[Span, Reads],
     introduced: dict[str, str],
-    rewritten: dict[Span, Reads],
+    *,
+    grouped: bool,
 ) -> tuple[Task, ...]:
-    facts, replicas = around.facts, introduced["CONSUMERS"] if around.split else None
+    facts, replicas = around.facts, introduced["CONSUMERS"] if grouped else None
     producer = keep(facts.statements, _producer_roots(made))
-    consumer = keep(facts.statements, {**rewritten, **_consumer_roots(facts, made, dots)}, _effects(facts))
+    consumer = keep(facts.statements, roots, _effects(facts))
     warps, registers = introduced["CONSUMER_WARPS"], introduced["CONSUMER_REGISTERS"]
     return (
         Task("producer", str(around.target.producer_warps), None, None, producer),

@@ -37,16 +37,18 @@ def frame(
     filling: frozenset[Span],
     *,
     persistent: bool,
+    divided: bool,
     spelled: bool,
 ) -> Frame:
     """The frame of a plan. Persistence and splitting are choices: where one is not possible, the plan goes without.
 
-    `filling` are the loops in which slots are filled. Without `spelled`, accesses through descriptors stay as they are.
+    `filling` are the loops in which slots are filled. Without `divided`, one group takes all rows of a tile. Without
+    `spelled`, accesses through descriptors stay as they are.
     """
     unread = [loop for loop in facts.loops if loop.span in filling and loop.variable and not loop.variable.strip("_")]
     counters = {loop.span: names.fresh("k") for loop in unread}
     persistence = _persistence(facts, parameters, names, filling) if persistent else None
-    axis = _split_axis(facts, parameters)
+    axis = _split_axis(facts, parameters) if divided else None
     if axis is not None and axis.boxed and not spelled:
         axis = None
     split = _split(axis, names) if axis else None

@@ -63,14 +63,16 @@ def delayed(
 
 
 def turns(frame: Frame, tree: Tree, feeding: Feeding) -> Turns:
-    """The dots that consumer groups take turns for. Raises Decline TLX318 where there are none, or only one group."""
-    facts = frame.facts
-    pairs = [pair for loop in facts.loops if (pair := _chained(facts, tree, feeding, loop)) is not None]
-    if not pairs:
-        raise Decline("TLX318", facts.dots[0].span, why="in no loop one dot takes what another has led to")
+    """The dots that consumer groups take turns for. Raises Decline TLX318 where there can be one group alone."""
+    facts, pairs = frame.facts, chained(frame.facts, tree, feeding)
     if frame.split is None:
         raise Decline("TLX318", facts.dots[0].span, why="the rows of the tile cannot be divided between two groups")
     return Turns(frame.names.fresh("TURN"), tuple(ahead.span for ahead, _ in pairs))
+
+
+def chained(facts: Facts, tree: Tree, feeding: Feeding) -> list[tuple[Dot, Dot]]:
+    """The dots of loops in which one multiplies what the one before it has led to."""
+    return [pair for loop in facts.loops if (pair := _chained(facts, tree, feeding, loop)) is not None]
 
 
 def _chained(facts: Facts, tree: Tree, feeding: Feeding, loop: LoopFact) -> tuple[Dot, Dot] | None:

@@ -75,8 +75,8 @@ def _kernel_ws(
     # consumers → producer: the slot may be overwritten.
     v_empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
     V_BYTES: tl.constexpr = BLOCK_N * D * tlx.size_of(tlx.dtype_of(v_desc))
-    # One hardware barrier per consumer group, behind those that belong to the compiler: its turn to issue dots.
-    # Each counts the threads of the group that waits for its turn and of the one that passes it on.
+    # Hardware barriers behind those that belong to the compiler: one per consumer group for its turn to
+    # issue dots. Each counts the threads of the group that waits and of the one that passes the turn on.
     TURN: tl.constexpr = 2 + CONSUMERS
 
     with tlx.async_tasks():
@@ -196,7 +196,7 @@ def _kernel_ws(
                     mask=rows[:, None] < M,
                 )
             if CONSUMERS > 1 and group == 0:
-                tlx.named_barrier_wait(TURN, 64 * CONSUMER_WARPS)
+                tlx.named_barrier_wait(TURN + group, 64 * CONSUMER_WARPS)
 
 
 def _kernel_guard(q_ptr, k_ptr, v_ptr, out_ptr, M, N, ldq, ldk, ldv, ldo, **_):

@@ -47,8 +47,8 @@ def _attention_kernel_ws(
     # consumers → producer: the slot may be overwritten.
     v_empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
     V_BYTES: tl.constexpr = BLOCK_N * HEAD_DIM * tlx.size_of(tlx.dtype_of(v_desc))
-    # One hardware barrier per consumer group, behind those that belong to the compiler: its turn to issue dots.
-    # Each counts the threads of the group that waits for its turn and of the one that passes it on.
+    # Hardware barriers behind those that belong to the compiler: one per consumer group for its turn to
+    # issue dots. Each counts the threads of the group that waits and of the one that passes the turn on.
     TURN: tl.constexpr = 2 + CONSUMERS
 
     with tlx.async_tasks():
@@ -183,7 +183,7 @@ def _attention_kernel_ws(
                 )
                 tl.store(out_ptrs, acc.to(out_ptr.dtype.element_ty), mask=offs_m[:, None] < Q_LEN)
             if CONSUMERS > 1 and group == 0:
-                tlx.named_barrier_wait(TURN, 64 * CONSUMER_WARPS)
+                tlx.named_barrier_wait(TURN + group, 64 * CONSUMER_WARPS)
 
 
 def _attention_kernel_guard(
