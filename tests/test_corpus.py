@@ -31,7 +31,6 @@ def name(path: Path) -> str:
 
 #: Kernels that show what a schedule does which is not chosen by itself.
 SCHEDULED = [
-    ("attention/forward", "overlapped"),
     ("attention/forward", "pingpong"),
     ("attention/causal", "pingpong"),
     ("gemm/matmul", "pingpong"),

@@ -24,7 +24,7 @@ from .outcome import FileConversion, KernelOutcome, VerdictWord
 from .parse.forms import other_forms
 from .parse.kernels import enclosed_kernels, find_kernels, nested_kernels
 from .parse.module import parse_module
-from .plan import PERSISTENT, Form, Plan
+from .plan import AUTO, Form, Plan
 from .reach import reach
 from .rewrites import blocks
 from .rolemap import role_lines
@@ -35,11 +35,11 @@ from .targets import HOPPER, Target
 
 #: Schedules by the name a user may ask for.
 SCHEDULES = {
-    "auto": PERSISTENT,
-    "persistent": PERSISTENT,
+    "auto": AUTO,
+    "persistent": Form(),
     "cooperative": Form(persistent=False),
-    "overlapped": Form(overlapped=True),
-    "pingpong": Form(overlapped=True, turns=True),
+    "pingpong": Form(turns=True),
+    "ordered": Form(overlapped=False),
 }
 
 
@@ -209,7 +209,7 @@ def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str,
 
 
 def make_plan(
-    kernel: Kernel, facts: Facts, target: Target = HOPPER, *, form: Form = PERSISTENT, profitable: bool = True
+    kernel: Kernel, facts: Facts, target: Target = HOPPER, *, form: Form = AUTO, profitable: bool = True
 ) -> Plan:
     """The plan for a kernel. Raises Decline."""
     taken = {n.id for n in ast.walk(kernel.module.tree) if isinstance(n, ast.Name)} | {p.name for p in kernel.params}

@@ -21,14 +21,14 @@ class Form:
     #: Program ids become a tile loop, where that is possible.
     persistent: bool = True
     #: The last dot of a trip is issued in the next one, where that changes no result.
-    overlapped: bool = False
+    overlapped: bool = True
     #: Consumer groups take turns on the tensor cores; a kernel where nothing can be gained by it is refused.
     turns: bool = False
     #: Each consumer group has tiles of its own, and takes turns with the others by the tile.
     alternating: bool = False
 
 
-PERSISTENT = Form()
+AUTO = Form()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from functools import partial
 
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Facts, Sum, every
-from ..plan import PERSISTENT, Barrier, DotStep, Edge, Form, Persistence, Plan, Ring, Task, fills_of
+from ..plan import AUTO, Barrier, DotStep, Edge, Form, Persistence, Plan, Ring, Task, fills_of
 from ..source import Span
 from ..targets import Target
 from . import order, overlap, requirements, rings, written
@@ -39,7 +39,7 @@ def plan(
     taken: frozenset[str],
     target: Target,
     *,
-    form: Form = PERSISTENT,
+    form: Form = AUTO,
     profitable: bool = True,
     by_value: frozenset[str] = frozenset(),
     spelled: bool = True,
@@ -107,7 +107,7 @@ def plan(
         kernel=facts.kernel,
         parameters=parameters,
         converted=around.names.fresh(f"_{facts.kernel.strip('_')}_ws"),
-        schedule="pingpong" if form.turns else "overlapped" if late else "cooperative",
+        schedule="pingpong" if form.turns else "cooperative",
         target=target.name,
         rings=made,
         dots=dots,

@@ -1,5 +1,4 @@
 # The sum begins anew in every trip: its product stays where it is.
-# flags: --schedule overlapped
 
 import triton
 import triton.language as tl

@@ -1,5 +1,4 @@
 # The sum is looked at behind the last product of a trip: that one stays where it is.
-# flags: --schedule overlapped
 
 import triton
 import triton.language as tl

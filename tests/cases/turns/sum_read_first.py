@@ -1,5 +1,4 @@
 # The sum is rescaled before the first product of a trip: the second cannot wait for it.
-# flags: --schedule overlapped
 
 import triton
 import triton.language as tl

@@ -1,5 +1,4 @@
 # The tile is asked for its type before the dot of the first trip: its slot has a name already.
-# flags: --schedule overlapped
 
 import triton
 import triton.language as tl

@@ -109,7 +109,7 @@ def _matmul_kernel_ws(
 
                     accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
                     if CONSUMERS > 1:
-                        # Slots are used in the order of the tiles: the other group has waited for all of the tile before.
+                        # The other group has waited for all slots of the tile before.
                         tlx.named_barrier_wait(TURN + group, 64 * CONSUMER_WARPS)
                     for k in range(0, tl.cdiv(K, BLOCK_K)):
                         slot = used % STAGES

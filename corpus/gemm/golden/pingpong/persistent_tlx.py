@@ -113,7 +113,7 @@ def _persistent_kernel_ws(
 
                         accumulator = tl.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), dtype=tl.float32)
                         if CONSUMERS > 1:
-                            # Slots are used in the order of the tiles: the other group has waited for all of the tile before.
+                            # The other group has waited for all slots of the tile before.
                             tlx.named_barrier_wait(TURN + group, 64 * CONSUMER_WARPS)
                         for ki in range(k_tiles):
                             slot = used % STAGES
