@@ -20,6 +20,8 @@ class Form:
 
     #: Program ids become a tile loop, where that is possible.
     persistent: bool = True
+    #: But not where tiles take unequal numbers of trips: the chip deals those out as programs get done.
+    balanced: bool = False
     #: The last dot of a trip is issued in the next one, where that changes no result.
     overlapped: bool = True
     #: Consumer groups take turns on the tensor cores; a kernel where nothing can be gained by it is refused.

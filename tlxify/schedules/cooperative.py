@@ -160,6 +160,7 @@ def _placed(
             target,
             loops,
             persistent=form.persistent,
+            balanced=form.balanced,
             divided=not form.alternating,
             spelled=spelled,
         )
