@@ -50,9 +50,7 @@ def edits(plan: Plan) -> Edits:
             _hold(plan, late[step.span], step, result)
         else:
             _dot(plan, step, result, ahead.get(step.span))
-    for access in plan.written_out:
-        lines = [f"{name} = {text}" for name, text in access.positions]
-        result.before.setdefault(access.statement, []).extend(lines)
+    _positions(plan, result)
     for ring in plan.rings:
         if ring.in_flight is not None:
             _retire_late(plan, ring, ring.in_flight, result)
@@ -88,11 +86,19 @@ def first_trip(plan: Plan, one: Delayed) -> Edits:
             _hold(plan, one, step, result)
         else:
             _dot(plan, step, result)
+    _positions(plan, result)
     for held in plan.rings:
         for where in held.sites:
             if held.in_flight is None and (held, where) != (ring, site):
                 _release(held, where, result)
     return result
+
+
+def _positions(plan: Plan, result: Edits) -> None:
+    """Where accesses that are written with ordinary pointers begin."""
+    for access in plan.written_out:
+        lines = [f"{name} = {text}" for name, text in access.positions]
+        result.before.setdefault(access.statement, []).extend(lines)
 
 
 def _hold(plan: Plan, one: Delayed, step: DotStep, result: Edits) -> None:
