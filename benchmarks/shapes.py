@@ -113,6 +113,17 @@ def cases_of(kernel: Kernel) -> tuple[Case, ...]:
     return tuple(found) or filling(contract)
 
 
+def tried_as_well(kernel: Kernel, entries: dict[str, int]) -> Kernel:
+    """The kernel with each config of its source once more, with these entries: the tuner takes what is fastest."""
+    conversion, mark = kernel.conversion, "schedule=tlx.Schedule("
+    configs = [
+        {**dict(config.values), "num_warps": config.num_warps, "num_stages": config.num_stages, **entries}
+        for config in conversion.contract.configs
+    ]
+    text = conversion.module_text.replace(mark, f"{mark}configs={configs!r}, ", 1)
+    return dataclasses.replace(kernel, conversion=dataclasses.replace(conversion, module_text=text))
+
+
 def facts_of(kernel: Kernel, loaded: Loaded, case: Case, config: str) -> dict[str, object] | None:
     """What the policy may know of the launch under the config that was fastest; None where the original ran."""
     contract = kernel.conversion.contract
@@ -157,9 +168,15 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=240.0, help="seconds for timing")
     parser.add_argument("--at-a-time", type=int, default=max(1, (os.cpu_count() or 2) * 3 // 4))
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument(
+        "--also", metavar="NAME=VALUE,…", help="entries of further configs: CONSUMERS=1,CONSUMER_WARPS=8"
+    )
     options = parser.parse_args()
     begun = time.monotonic()
     found = [kernel for schedule in options.schedule or ["auto"] for kernel in kernels(options.kernels, schedule)]
+    if options.also:
+        entries = {name: int(value) for name, _, value in (one.partition("=") for one in options.also.split(","))}
+        found = [tried_as_well(kernel, entries) for kernel in found]
     measured = [Measured(kernel.conversion, kernel.facts, cases_of(kernel)) for kernel in found]
 
     def compiling(each: Measured) -> None:
