@@ -11,6 +11,7 @@ pytest.importorskip("triton")
 import triton.language as tl
 
 import tlx
+from tests.tlx.behaviour.barriers import by_thread
 
 pytestmark = pytest.mark.triton
 
@@ -141,6 +142,7 @@ def synchronisation(out, n):
     tlx.barrier_arrive(phases[0], 2)
     tlx.barrier_arrive(phases[1], pred=n > 3)
     tlx.barrier_arrive(warps[0])
+    tlx.barrier_arrive(warps[0], pred=n > 4)
     tlx.barrier_expect_bytes(phases[0], 0)
     tlx.barrier_wait(phases[0], 1)
     tlx.barrier_wait(phases[n & 1], n & 1, n > 0)
@@ -159,12 +161,22 @@ def test_barriers_and_fences():
     assert ptx.index("fence.proxy.async") > ptx.index("mbarrier.init")
     arrivals = re.findall(r"mbarrier\.arrive\.shared\S* _, \[\S+\](?:, (\d+))?;", ptx)
     assert arrivals == ["2", "", "128"]
+    assert len(re.findall(r"cp\.async\.mbarrier\.arrive\.noinc\.shared\S*\s+\[\S+\];", ptx)) == 1
     assert re.search(r"mbarrier\.arrive\.expect_tx\S* _, \[\S+\], 0;", ptx)
     for instruction in ("bar.arrive 9, 256;", "bar.sync 10, 128;", "fence.acq_rel.gpu;", "fence.acq_rel.sys;"):
         assert instruction in ptx
     for register in ("%tid.y", "%cluster_ctarank", "%clock64"):
         assert register in ptx
     assert ptx.count("%clock64") == 2, "each reading counts"
+
+
+def test_threads_arrive_without_their_warps_meeting():
+    ptx = tlx.compile(by_thread, {"out": "*i32"}).asm["ptx"]
+    fenced = re.findall(r"fence\.acq_rel\.cta;[^;]*?cp\.async\.mbarrier\.arrive\.noinc\.shared", ptx)
+    # Where the workers' code is the same, newer releases have it once.
+    assert len(fenced) == ptx.count("cp.async.mbarrier.arrive") > 0
+    # The workers' own barriers have the numbers 2 and 3.
+    assert not re.search(r"bar\.sync\s+[23]", ptx)
 
 
 @tlx.jit
