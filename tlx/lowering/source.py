@@ -12,7 +12,7 @@ from triton.backends.compiler import Language
 from triton.compiler.compiler import ASTSource, make_backend
 
 from ..builtin import TLXError
-from . import checks, passes, versions
+from . import checks, narrowing, passes, versions
 from .codegen import ast_to_module
 from .state import Compilation, compiling
 
@@ -90,4 +90,5 @@ class TLXASTSource(ASTSource):  # type: ignore[misc]
         else:
             passes.optimize(module, int(target.arch))
             checks.copy_widths(module)
+            module = narrowing.narrow(module, context)
         return module
