@@ -12,22 +12,14 @@ The same conversion of the same values, one round earlier.
 
 Not when: anything else reads the carried value or the loop's result, conversions of it differ, or what is carried is a
 product that may still be in flight.
-
-Triton's bindings cannot change a loop, so its printed form is changed and read again; most kernels have nothing to
-change and keep their module.
 """
 
 from __future__ import annotations
 
 import re
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-from triton._C.libtriton import ir, passes
 
 from .irtext import Op, parse
 
@@ -165,19 +157,3 @@ def narrowed(text: str) -> str:
             place = found["place"] or ""
             lines[reader.line] = f"{kept} = ttg.convert_layout {found['value']} : {narrow} -> {narrow}{place}"
     return "\n".join(line for number, kept in enumerate(lines) for line in (*before[number], kept))
-
-
-def narrow(module: Any, context: Any) -> Any:
-    """The module, or a new one in which loops carry narrow what they can."""
-    text = str(module)
-    if "scf.for" not in text or next(carried(text), None) is None:
-        return module
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "narrowed.mlir"
-        path.write_text(narrowed(text), encoding="utf-8")
-        made = ir.parse_mlir_module(str(path), context)
-    made.context = context
-    pm = ir.pass_manager(context)
-    passes.common.add_canonicalizer(pm)
-    pm.run(made, "tlx_narrow")
-    return made
