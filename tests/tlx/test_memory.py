@@ -11,7 +11,6 @@ pytest.importorskip("triton")
 import triton.language as tl
 
 import tlx
-from tests.tlx.behaviour.barriers import by_thread
 
 pytestmark = pytest.mark.triton
 
@@ -168,15 +167,6 @@ def test_barriers_and_fences():
     for register in ("%tid.y", "%cluster_ctarank", "%clock64"):
         assert register in ptx
     assert ptx.count("%clock64") == 2, "each reading counts"
-
-
-def test_threads_arrive_without_their_warps_meeting():
-    ptx = tlx.compile(by_thread, {"out": "*i32"}).asm["ptx"]
-    fenced = re.findall(r"fence\.acq_rel\.cta;[^;]*?cp\.async\.mbarrier\.arrive\.noinc\.shared", ptx)
-    # Where the workers' code is the same, newer releases have it once.
-    assert len(fenced) == ptx.count("cp.async.mbarrier.arrive") > 0
-    # The workers' own barriers have the numbers 2 and 3.
-    assert not re.search(r"bar\.sync\s+[23]", ptx)
 
 
 @tlx.jit

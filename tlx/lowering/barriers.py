@@ -10,6 +10,7 @@ from triton.experimental.gluon.language.nvidia import hopper
 
 from ..builtin import TLXError, described, unwrap
 from ..types import mbarrier, mbarrier_type
+from .arrivals import FENCE
 from .blocks import BlockSemantic
 from .state import current
 
@@ -119,9 +120,9 @@ class BarrierSemantic(BlockSemantic):
 
         Triton's own arrival is one thread's, after a barrier of the task. What it has for every thread is the arrival
         when the thread's earlier cp.async copies are done: at once where there are none. It does not order anything
-        else, so a fence goes before it.
+        else, so a fence goes before it. Where it can, ``arrivals`` makes a plain arrival of both in the end.
         """
-        self.inline_statement("fence.acq_rel.cta;")
+        self.inline_statement(FENCE)
         hopper.async_copy.mbarrier_arrive(target.gluon(), increment_count=False, _semantic=self)
 
     def named_barrier(self, kind: str, bar: int, threads: int, generator: Any) -> None:

@@ -1,7 +1,7 @@
-"""Rewrites of loops, on the printed module.
+"""Rewrites of the printed module.
 
-Triton's bindings cannot change what a loop carries, nor the order of its operations. So the printed form is changed and
-read again; most kernels have nothing to change and keep their module.
+Triton's bindings cannot change what a loop carries, nor the order of operations, nor make operations of other dialects.
+So the printed form is changed and read again; most kernels have nothing to change and keep their module.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from typing import Any
 
 from triton._C.libtriton import ir, passes
 
+from .arrivals import exact
 from .early import moved
 from .narrowing import narrowed
 
 
 def rewritten(module: Any, context: Any) -> Any:
-    """The optimised module with its loops as they should be: the same one, or a new one that replaces it."""
-    text = str(module)
-    if "scf.for" not in text:
-        return module
-    text = "\n".join(text.splitlines())
-    better = moved(narrowed(text))
+    """The optimised module, or a new one that replaces it."""
+    text = "\n".join(str(module).splitlines())
+    better = text
+    if "scf.for" in text:
+        better = moved(narrowed(better))
+    if "ttng.async_copy_mbarrier_arrive" in text:
+        better = exact(better)
     if better == text:
         return module
     with tempfile.TemporaryDirectory() as folder:
@@ -33,5 +35,5 @@ def rewritten(module: Any, context: Any) -> Any:
     pm = ir.pass_manager(context)
     # Conversions that have become none.
     passes.common.add_canonicalizer(pm)
-    pm.run(made, "tlx_loops")
+    pm.run(made, "tlx_reprinted")
     return made
