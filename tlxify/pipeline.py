@@ -24,7 +24,7 @@ from .outcome import FileConversion, KernelOutcome, VerdictWord
 from .parse.forms import other_forms
 from .parse.kernels import enclosed_kernels, find_kernels, nested_kernels
 from .parse.module import parse_module
-from .plan import Plan
+from .plan import AUTO, Form, Plan
 from .reach import reach
 from .rewrites import blocks
 from .rolemap import role_lines
@@ -33,8 +33,14 @@ from .slice import cut
 from .source import SourceFile, Span
 from .targets import HOPPER, Target
 
-#: Schedules by the name a user may ask for: whether program ids become a tile loop.
-SCHEDULES = {"auto": True, "persistent": True, "cooperative": False}
+#: Schedules by the name a user may ask for.
+SCHEDULES = {
+    "auto": AUTO,
+    "persistent": Form(),
+    "cooperative": Form(persistent=False),
+    "pingpong": Form(turns=True),
+    "ordered": Form(overlapped=False),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,7 @@ def convert(
     said = contracts_of(Path(source.path))
     for kernel in _chosen(module, kernels):
         outcome, piece = _convert_one(
-            kernel, pieces, target, width, said, persistent=SCHEDULES[schedule], profitable=profitable
+            kernel, pieces, target, width, said, form=SCHEDULES[schedule], profitable=profitable
         )
         results.append((outcome, piece))
         pieces += [piece] if piece is not None else []
@@ -123,13 +129,13 @@ def _convert_one(
     width: int,
     said: Contracts,
     *,
-    persistent: bool,
+    form: Form,
     profitable: bool,
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
     """The kernel converted in the first form that can be; else why its first form cannot be."""
-    outcome, piece = _convert_form(kernel, beside, target, width, said, persistent=persistent, profitable=profitable)
-    for form in other_forms(kernel) if outcome.verdict_word == "declined" else ():
-        other, found = _convert_form(form, beside, target, width, said, persistent=persistent, profitable=profitable)
+    outcome, piece = _convert_form(kernel, beside, target, width, said, form=form, profitable=profitable)
+    for written in other_forms(kernel) if outcome.verdict_word == "declined" else ():
+        other, found = _convert_form(written, beside, target, width, said, form=form, profitable=profitable)
         if found is not None:
             return other, found
     return outcome, piece
@@ -142,7 +148,7 @@ def _convert_form(
     width: int,
     said: Contracts,
     *,
-    persistent: bool,
+    form: Form,
     profitable: bool,
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
     refusal: Decline | None = None
@@ -153,7 +159,7 @@ def _convert_form(
         source = sliced if kernel.written is None else cut(kernel.written, [sliced])
 
         def planned(facts: Facts) -> tuple[Plan, Contract]:
-            plan = make_plan(kernel, facts, target, persistent=persistent, profitable=profitable)
+            plan = make_plan(kernel, facts, target, form=form, profitable=profitable)
             return plan, contract_of(kernel, facts, said)
 
         for facts in readings(kernel):
@@ -203,7 +209,7 @@ def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str,
 
 
 def make_plan(
-    kernel: Kernel, facts: Facts, target: Target = HOPPER, *, persistent: bool = True, profitable: bool = True
+    kernel: Kernel, facts: Facts, target: Target = HOPPER, *, form: Form = AUTO, profitable: bool = True
 ) -> Plan:
     """The plan for a kernel. Raises Decline."""
     taken = {n.id for n in ast.walk(kernel.module.tree) if isinstance(n, ast.Name)} | {p.name for p in kernel.params}
@@ -216,7 +222,7 @@ def make_plan(
     stem = kernel.name.strip("_")
     taken |= {f"_{stem}_ws" for name in kernel.module.helpers if name.strip("_") == stem and name < kernel.name}
     parameters = tuple(param.name for param in kernel.params)
-    return cooperative.plan(facts, parameters, frozenset(taken), target, persistent=persistent, profitable=profitable)
+    return cooperative.plan(facts, parameters, frozenset(taken), target, form=form, profitable=profitable)
 
 
 def _refused(kernel: Kernel, diagnostic: Diagnostic) -> KernelOutcome:

@@ -68,7 +68,7 @@ for t in range(0, tl.cdiv(K, TK)):
 
 
 def test_a_tile_that_moves_by_a_stride_it_does_not_have_is_read_for_launches_where_that_is_1():
-    plain, unit = readings(kernel_of(UNIT))
+    unit, plain = readings(kernel_of(UNIT))
     assert (plain.units, unit.units) == (("sk",), ())
     assert unit.assumed == (("sk", 1),)
     (depth,) = (d for d in unit.accesses[0][1].dimensions if d.extent is not None)
