@@ -11,7 +11,7 @@ When refused: never; the schedule has checked that nothing else reads the operan
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..facts import Sum
 from ..plan import Delayed, DotStep, Fill, InFlight, Masked, Plan, Ring, Side, Site
@@ -31,6 +31,11 @@ class Edits:
     expressions: dict[Span, str] = field(default_factory=dict)
     #: Loads that are tiles under the load's own mask here.
     masked: dict[Span, Masked] = field(default_factory=dict)
+
+
+def under_masks(uses: Edits, tl: str) -> dict[Span, Masked]:
+    """The loads that are masked tiles here, with the function that masks as the module calls it."""
+    return {span: replace(one, function=f"{tl}.{one.function}") for span, one in uses.masked.items()}
 
 
 def texts(lines: dict[Span, list[str]]) -> dict[Span, str]:

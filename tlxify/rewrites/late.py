@@ -38,6 +38,7 @@ def _first(plan: Plan, one: Delayed, role: Role, expressions: dict[Span, str], t
         keeps=role.keeps,
         replaced=consumer.texts(uses.replaced),
         expressions={**expressions, **uses.expressions},
+        accesses={**role.accesses, **consumer.under_masks(uses, tl)},
         before=consumer.texts(uses.before),
         after=consumer.texts(uses.after),
         _pending=[],

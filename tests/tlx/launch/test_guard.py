@@ -20,7 +20,7 @@ from tlx.launch.guard import (
     require_starts,
     tma_view,
 )
-from tlx.launch.pointers import ByteRange, byte_range, dtype_name, noting_storage
+from tlx.launch.pointers import ByteRange, byte_range, dtype_name, layout_of, noting_storage, same_storage, storage_of
 
 BASE = 1 << 20
 
@@ -300,3 +300,41 @@ def test_an_axis_without_an_end_in_sight_is_the_original_s(code, shape, strides)
 def test_a_pointer_that_does_not_tell_its_storage_is_the_original_s():
     with pytest.raises(Fallback, match="x does not say where its memory ends"):
         view((TO_END, 32), (32, 1))
+
+
+class Shaped:
+    """A tensor that tells its shape and strides beside where it lies."""
+
+    def __init__(self, elements, shape, strides):
+        self._memory = stored(elements)
+        self.shape, self._strides = shape, strides
+
+    def stride(self):
+        return self._strides
+
+    def __getattr__(self, name):
+        return getattr(self._memory, name)
+
+
+def test_how_many_matrices_there_are_the_tensor_says_itself():
+    tensor = Shaped(3 * 4096, (128, 3, 32), (96, 32, 1))
+    with noting_storage() as noted:
+        seen = tma_view("x", tensor, (None, TO_END, 32), (32, 96, 1))
+    assert seen.shape == (UNBOUNDED, 128, 32)
+    assert noted, "the next launch must look at the shape again"
+
+
+@pytest.mark.parametrize("strides", [(64, 32, 1), (32, 32, 1)], ids=["no such axis", "two such axes"])
+def test_an_axis_that_the_tensor_does_not_tell_apart_is_the_original_s(strides):
+    tensor = Shaped(3 * 4096, (128, 3, 32), strides)
+    with pytest.raises(Fallback) as caught:
+        tma_view("x", tensor, (None, TO_END, 32), (32 if strides[0] == 32 else 40, 96, 1))
+    assert caught.value.code == "storage-unknown"
+
+
+def test_a_remembered_decision_asks_for_shape_and_storage_again():
+    one, other = Shaped(4096, (128, 32), (32, 1)), Shaped(4096, (64, 32), (64, 1))
+    known = storage_of(one), layout_of(one)
+    assert same_storage(one, *known)
+    assert not same_storage(other, *known)
+    assert not same_storage(Shaped(8192, (128, 32), (32, 1)), *known)
