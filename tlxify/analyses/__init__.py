@@ -24,7 +24,7 @@ from ..facts import (
 from ..model import Branch, Kernel, Statement, walk
 from ..poly import Poly, Symbol
 from ..source import Span
-from .access import describe, zero_fill
+from .access import REPEATED, describe, zero_fill
 from .accumulate import Use, use_of
 from .alternatives import rebased
 from .bounds import settle
@@ -135,6 +135,9 @@ class _Assembly:
             return access
         except Decline as decline:
             self.problems.append((span, decline.diagnostic))
+            if isinstance(event, LoadEvent) and dict(decline.diagnostic.facts).get("why") == REPEATED:
+                # No ring can hold it, but how far the memory reaches is known.
+                return describe(address, event.mask, span, self.is_pointer, self.tiles, called, repeated=True)
             return None
 
     def _not_zero(self, access: Access, event: LoadEvent) -> Diagnostic:

@@ -20,6 +20,10 @@ from .bounds import Bounds, bounds_by_dim, limited, told
 from .values import MISSING, Term, Value
 
 
+#: Why a tile whose elements are read several times is no tile of a descriptor.
+REPEATED = "one of its axes does not move the address"
+
+
 def describe(
     address: Value,
     mask: Value | None,
@@ -27,16 +31,19 @@ def describe(
     is_pointer: Callable[[Symbol], bool],
     tiles: frozenset[Symbol],
     called: str = "the tile",
+    *,
+    repeated: bool = False,
 ) -> Access:
     """The tile behind an address. Raises Decline TLX2xx where it is not a strided tile.
 
-    `called` is what the source calls the tile: how a refusal speaks of it where no pointer parameter is known.
+    `called` is what the source calls the tile: how a refusal speaks of it where no pointer parameter is known. What is
+    `repeated` along an axis has no dimension for that.
     """
     name = pointer_of(address, span, is_pointer, called)
     assert address.poly is not None
     rest = address.poly - Poly.of(next(s for s in address.poly.symbols if s.name == name))
     bounds = bounds_by_dim(mask, name, span)
-    terms = _terms(address, name, span)
+    terms = _terms(address, name, span, repeated=repeated)
     coordinates: dict[int, Poly] = {}
     for dim, term in terms.items():
         if term.plain and dim in bounds:
@@ -91,7 +98,7 @@ def pointer_of(address: Value, span: Span, is_pointer: Callable[[Symbol], bool],
     return pointers[0].name
 
 
-def _terms(address: Value, name: str, span: Span) -> dict[int, Term]:
+def _terms(address: Value, name: str, span: Span, *, repeated: bool) -> dict[int, Term]:
     terms: dict[int, Term] = {}
     for term in address.terms:
         if term.dim in terms:
@@ -100,8 +107,8 @@ def _terms(address: Value, name: str, span: Span) -> dict[int, Term]:
             raise Decline("TLX207", span, what="stride", name=name, why=f"it is `{term.stride}`")
         terms[term.dim] = term
     for dim in range(len(address.axes)):
-        if address.axis(dim) is not None and dim not in terms:
-            raise Decline("TLX201", span, name=name, why="one of its axes does not move the address")
+        if address.axis(dim) is not None and dim not in terms and not repeated:
+            raise Decline("TLX201", span, name=name, why=REPEATED)
     return terms
 
 

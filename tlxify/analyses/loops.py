@@ -155,7 +155,8 @@ def _after(run: Interpreter, name: str, value: Value, entry: Scope, fact: LoopFa
     if value.box is not None:
         return replace(value, box=None, why=("TLX203", name))
     if value.poly is None:
-        return value
+        # What a loop carries keeps its dtype.
+        return replace(value, element=entry[name].element) if name in entry and value.element is None else value
     if value.scalar:
         return Value(poly=Poly.of(Symbol(f"{name}@after {run.site(fact.span)}")), loads=value.loads)
     return Value(axes=value.axes, loads=value.loads, why=("TLX203", name))

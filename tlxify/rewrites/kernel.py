@@ -64,7 +64,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         keeps,
         consumer.texts(uses.replaced),
         {**_expressions(plan, tl), **uses.expressions},
-        accesses={one.span: _called(one, tl) for one in plan.written_out} | consumer.under_masks(uses, tl),
+        accesses={**{one.span: _called(one, tl) for one in plan.written_out}, **consumer.under_masks(uses, tl)},
         at_loop_end=consumer.at_loop_end(plan),
         before=consumer.texts(uses.before),
         after=consumer.texts(uses.after),

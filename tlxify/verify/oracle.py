@@ -101,7 +101,7 @@ def as_constexpr(value: object) -> object:
         return value
     import triton.language as tl
 
-    floats = {"fp16": tl.float16, "bf16": tl.bfloat16, "fp32": tl.float32, "i32": tl.int32}
+    floats = {"fp16": tl.float16, "bf16": tl.bfloat16, "fp32": tl.float32}
     return {**floats, "fp8e4nv": tl.float8e4nv, "fp8e5": tl.float8e5}.get(value, value)
 
 

@@ -11,8 +11,6 @@ from ...parse.launches import CallSite
 from .deciding import deciding_values, dtype_flags
 from .integers import integers, symbols_in
 
-#: What products are added up in, where the default of a parameter says it; else fp32.
-_SUMS = {"int32": "i32", "float16": "fp16"}
 #: How a dot may take its operands; they differ for 32-bit ones alone.
 PRECISIONS = ("tf32", "ieee")
 #: For numbers of unknown meaning: mostly how many tiles are grouped for the L2.
@@ -31,8 +29,7 @@ def constexpr(
     if name in tiles:
         return ConstexprSpec(name, "tile", (64, 128))
     if _is_element_type(kernel, name):
-        asked = (param.default or "").rpartition(".")[2]
-        return ConstexprSpec(name, "option", (_SUMS.get(asked, "fp32"),))
+        return ConstexprSpec(name, "option", ("fp32",))  # as the products of the floats that its operands are
     if name in facts.casts:
         stored = next((s.pointer for s in facts.stores if s.pointer), None)
         return ConstexprSpec(name, "dtype", (), dtype_of=stored)
