@@ -116,7 +116,8 @@ def facts_of(kernel: Kernel, loaded: Loaded, case: Case, config: str) -> dict[st
     contract = kernel.conversion.contract
     for index in range(len(contract.configs)):
         chosen = dataclasses.replace(case, config=index)
-        if config_text(chosen.launch_config(contract)) == config:
+        # Other depths of the rings are tried as well, of which the facts do not speak.
+        if config_text(chosen.launch_config(contract)).rpartition(", ")[0] == config.rpartition(", ")[0]:
             found = dispatched(loaded, chosen)
             return dataclasses.asdict(found[0].facts) if found is not None and found[0].facts is not None else None
     return None
@@ -140,7 +141,9 @@ def told(row: Row) -> str:
         return f"{row.kernel:34}{row.launch[:60]:62}{row.failure}"
     ratio = row.speedup["source"]
     speed = f"{row.ms['source'].median:9.4f} ms{row.ms['converted'].median:9.4f} ms{ratio.median:7.3f}"
-    return f"{row.kernel:34}{row.launch[:60]:62}{speed}  {row.path} {row.reason}"
+    retiled = row.speedup.get("retiled")
+    beside = "" if retiled is None else f", {retiled.median:.3f} over the source with tiles of ours"
+    return f"{row.kernel:34}{row.launch[:60]:62}{speed}  {row.path} {row.reason}{beside}  {row.configs['converted']}"
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from .config import contracts_of
+from .config import TILES, contracts_of
 from .job import Job
 from .outcome import KernelOutcome
 from .render.as_json import SCHEMA, file_data
@@ -98,6 +98,11 @@ kernel_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON instead.")
 schedule_option = click.option(
     "--schedule", type=click.Choice(["auto", "persistent", "cooperative"]), default="auto", show_default=True
+)
+tiles_option = click.option(
+    "--tiles",
+    type=click.Choice(TILES),
+    help="Let the tuner also try tiles of our own, or only the user's. [default: own, or as pyproject.toml says]",
 )
 contract_option = click.option(
     "--show-contract", is_flag=True, help="Also show what each parameter was taken for, and what a valid launch is."

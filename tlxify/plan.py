@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from .contract import LaunchConfig
 from .facts import Sum
 from .source import Span
 
@@ -306,6 +307,15 @@ class Persistence:
     tile: str
 
 
+@dataclass(frozen=True, slots=True)
+class OwnTiles:
+    """Configs with tiles that the source does not list, to be tuned over beside its own."""
+
+    configs: tuple[LaunchConfig, ...]
+    #: Programs along each axis of the source's grid, if it follows the tiles; None: as many as under its own configs.
+    programs: tuple[str | None, ...]
+
+
 def decoded(persistence: Persistence, axis: int) -> str:
     """Program id `axis` of the source, out of the tile index: x runs fastest, as the hardware numbers blocks."""
     before = " * ".join(persistence.extents[:axis])
@@ -353,6 +363,7 @@ class Plan:
     settled: tuple[tuple[Span, bool], ...] = ()
     #: Proofs and notes worth a comment in the output: (statement, text).
     notes: tuple[tuple[Span, str], ...] = ()
+    own: OwnTiles | None = None
 
     def name(self, purpose: str) -> str:
         """The name chosen for a purpose."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .analyses.assuming import readings
 from .config import contracts_of
-from .contract import Contract
+from .contract import Contract, LaunchConfig
 from .contracting import any_contract, contract_of
 from .conversion import Conversion
 from .diagnostics import Decline
@@ -94,7 +94,7 @@ def _outcome(file: SourceFile, source: SourceFile, names: tuple[str, ...], *, in
         else:
             text, specialize = file.text, f"specialize_{name}"
         conversion = Conversion(
-            *(name, contract, text, file.path, body.converted),
+            *(name, contract.with_added(own_configs(text, specialize)), text, file.path, body.converted),
             source_text=cut_in_place(kernel),
             source_file=source.path,
             specialize=specialize,
@@ -147,6 +147,23 @@ def _block(file: SourceFile, item: Recorded) -> tuple[str, str]:
             elif (match := BOUND.search(file.line(first))) is not None:
                 specialize = match[2]
     return "\n".join(lines), specialize
+
+
+def own_configs(text: str, specialize: str) -> tuple[LaunchConfig, ...]:
+    """The configs with tiles that the source does not list, as the function that binds a conversion names them."""
+    found = []
+    for function in ast.walk(ast.parse(text)):
+        if isinstance(function, ast.FunctionDef) and function.name == specialize:
+            for node in ast.walk(function):
+                if isinstance(node, ast.keyword) and node.arg == "configs":
+                    found += ast.literal_eval(node.value)
+    launch = ("num_warps", "num_stages")
+    return tuple(
+        LaunchConfig(
+            tuple((name, value) for name, value in entry.items() if name not in launch), *(entry[n] for n in launch)
+        )
+        for entry in found
+    )
 
 
 def _conditions(tree: ast.Module, name: str) -> Iterator[ast.If]:

@@ -48,7 +48,11 @@ class Product:
 
     def __init__(self, device, cost, spoil=lambda c: c, fails=()):
         self.device, self.cost, self.spoil, self.fails = device, cost, spoil, fails
-        self.inputs = set()
+        self.inputs, self.rings = set(), None
+
+    def resolve(self, **launch):
+        """The rings of a launcher that has room for three stages, two if the first CTA is to have company."""
+        return SimpleNamespace(plan=self.rings)
 
     def __getitem__(self, grid):
         assert grid == (2,)

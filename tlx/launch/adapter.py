@@ -140,7 +140,15 @@ class Unusable(OutOfResources):  # type: ignore[misc]
 class Adapter:
     """Looks like the source's jit function to the decorators above, and runs the converted kernel."""
 
-    def __init__(self, source: Any, converted: Any, boxes: Boxes, schedule: Schedule, counters: Counters) -> None:
+    def __init__(
+        self,
+        source: Any,
+        converted: Any,
+        boxes: Boxes,
+        schedule: Schedule,
+        counters: Counters,
+        configs: Sequence[Any] = (),
+    ) -> None:
         #: What Triton's tuner takes the name and the dependency hash of its disk cache from.
         self.fn = converted
         self.arg_names: list[str] = source.arg_names
@@ -148,6 +156,8 @@ class Adapter:
         self._boxes = boxes
         self._schedule = schedule
         self._counters = counters
+        #: The constexprs of the configs of the source's tuner.
+        self._listed = [config.kwargs for config in configs]
         self._defaults = {
             name: parameter.default
             for name, parameter in source.signature.parameters.items()
@@ -231,7 +241,14 @@ class Adapter:
         if plan.stages < plan.asked:
             self._counters.clamped(f"num_stages={plan.asked} cut to {plan.stages}: shared memory holds no more")
         forwarded = {name: value for name, value in options.items() if name not in REPLACED}
-        return self._layout(decision, guard, named, len(args)).prepare(plan, guard, named, forwarded)
+        listed = self._listed_instead(named)
+        return self._layout(decision, guard, named, len(args)).prepare(plan, guard, named, forwarded, listed)
+
+    def _listed_instead(self, named: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The first of the source's configs, where `named` is under none of them; else `None`."""
+        if any(all(named.get(name) == value for name, value in config.items()) for config in self._listed):
+            return None
+        return self._listed[0] if self._listed else None
 
     def facts(self, decision: Decision, ready: Prepared, named: Mapping[str, Any]) -> Facts:
         """What the policy may ask about a launch; `named` are the source's arguments."""
@@ -314,7 +331,8 @@ class Adapter:
         def fold(extents: tuple[int, ...]) -> tuple[int, ...]:
             return ready.fold(extents, decision.processors)
 
-        return Route(ready.express, self._source, choice, ready.meta, ready.layout.tensors, fold, self.failed)
+        tensors = ready.layout.tensors
+        return Route(ready.express, self._source, choice, ready.meta, tensors, fold, self.failed, ready.follows)
 
     def _reduce(self, plan: RingPlan, error: OutOfResources) -> None:
         """Use one stage less from now on wherever this plan, or a deeper one cut down to it, is asked for."""

@@ -10,7 +10,7 @@ from typing import Any
 from tlx.launch.express import Express
 from tlx.launch.guard import Fallback, TmaView
 from tlx.launch.pointers import is_pointer
-from tlx.launch.routes import asked
+from tlx.launch.routes import Follows, asked
 from tlx.launch.schedule import RING_CONSTEXPRS, RingPlan, Schedule
 
 __all__ = ["Guarded", "Layout", "Prepared", "guarded", "lay_out"]
@@ -50,10 +50,18 @@ class Prepared:
     #: Launches so far, up to two: the second is worth remembering, and is remembered here if it can be.
     launches: int = 0
     express: Express | None = None
+    #: What the grid must be, where the tiles are none of the source's.
+    follows: Follows | None = None
 
     def extents(self, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, ...]:
-        """The extents of the source's grid; a callable one is asked as Triton would ask it."""
-        return asked(grid, self.meta, self.layout.tensors, args, kwargs)
+        """The extents of the source's grid; a callable one is asked as Triton would ask it.
+
+        Raises `Fallback` with code `grid-follows` where it does not follow tiles that the source does not list.
+        """
+        extents = asked(grid, self.meta, self.layout.tensors, args, kwargs)
+        if self.follows is not None:
+            self.follows.check(extents, grid, args, kwargs)
+        return extents
 
     def fold(self, extents: tuple[int, ...], processors: int) -> tuple[int, ...]:
         """The grid to launch for the source's of `extents`, `()` if it is empty.
@@ -102,9 +110,17 @@ class Layout:
     blank: tuple[Any, ...]
 
     def prepare(
-        self, plan: RingPlan, guard: Guarded, arguments: Mapping[str, Any], options: Mapping[str, Any]
+        self,
+        plan: RingPlan,
+        guard: Guarded,
+        arguments: Mapping[str, Any],
+        options: Mapping[str, Any],
+        listed: Mapping[str, Any] | None = None,
     ) -> Prepared:
-        """The launch with these `arguments` of the source and so much of `options` as the plan leaves open."""
+        """The launch with these `arguments` of the source and so much of `options` as the plan leaves open.
+
+        `listed` are the constexprs of a config of the source's, where those of this launch are none of its own.
+        """
         made = {**guard.values, **plan.constexprs}
         for name, view in guard.views.items():
             made[name] = view.descriptor(plan.boxes[name].shape)
@@ -128,7 +144,10 @@ class Layout:
             # It takes its place, as a parameter of the source does when it is passed by position; the option then has
             # the default of Triton.
             del launch["num_warps"]
-        return Prepared(self, plan, template, meta, launch)
+        follows = None
+        if listed is not None and self.schedule.programs is not None:
+            follows = Follows(self.schedule.programs, meta, listed, self.tensors)
+        return Prepared(self, plan, template, meta, launch, follows=follows)
 
 
 def guarded(returned: Mapping[str, Any], arguments: Mapping[str, Any], tensors: Iterable[str]) -> Guarded:

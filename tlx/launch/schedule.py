@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -55,6 +55,10 @@ class Schedule:
     configs: Sequence[Mapping[str, Any]] = ()
     #: What Triton's tuner keys those on where the source has no tuner of its own that we know.
     key: tuple[str, ...] = ()
+    #: Where those configs have tiles that the source does not list: given every argument and constexpr of the source by
+    #: name, how many programs its grid has along each axis if it follows the tiles; None: as many as under its own
+    #: configs. A launch whose grid says otherwise is the original's.
+    programs: Callable[..., tuple[int | None, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,12 +169,14 @@ def candidates(
     source: Iterable[Any],
     *,
     grid_follows: bool,
+    own_tiles: bool = True,
 ) -> list[Candidate]:
     """The configs to tune over: the source's that can be specialized, then ours; no two that come to the same plan.
 
     `complete` gives the arguments that reach the kernel under a config. `grid_follows` says that the grid is computed
-    from the config; otherwise only the source's tiles may be used. A config that `boxes` itself leaves to the original
-    stays in: its reason may lie in this launch only. Raises the first config's `Fallback` if none is left.
+    from the config; otherwise, and without `own_tiles`, only the source's tiles may be used. A config that `boxes`
+    itself leaves to the original stays in: its reason may lie in this launch only. Raises the first config's `Fallback`
+    if none is left.
     """
     found: dict[tuple[Any, ...], Candidate] = {}
     refusals: list[Fallback] = []
@@ -198,9 +200,12 @@ def candidates(
     for config in source:
         for depth in _deeper(schedule, boxes, views, complete(config), config):
             offer(_with_depth(config, depth), added=True)
+    # What a hook of a config does to the arguments, nobody would do for tiles of ours.
+    hooked = any(config.pre_hook is not None for config in source)
     for entry in schedule.configs:
         config = config_of(entry)
-        if grid_follows or any(_same_tiles(config, own) for own in source):
+        other = grid_follows and own_tiles and not (schedule.programs is not None and hooked)
+        if ((found or not source) and other) or any(_same_tiles(config, own) for own in source):
             offer(config, added=True)
     if not found:
         raise refusals[0] if refusals else Fallback("no-config", "the plan names no config that this grid allows")

@@ -10,13 +10,15 @@ When refused: at each launch that fails a check, by `tlx.Fallback` with a reason
 from __future__ import annotations
 
 import ast
+import re
 
 from ..plan import Operands, Plan
 
 
 def launch_side(plan: Plan, fingerprint: str) -> tuple[str, ...]:
-    """The three functions behind a converted kernel, as text: guard, boxes, specialize."""
-    return (_guard(plan), _boxes(plan), _specialize(plan, fingerprint))
+    """The functions behind a converted kernel, as text: guard, boxes, programs of tiles of ours, specialize."""
+    programs = (_programs(plan),) if plan.own is not None else ()
+    return (_guard(plan), _boxes(plan), *programs, _specialize(plan, fingerprint))
 
 
 def names(plan: Plan) -> tuple[str, str, str]:
@@ -111,6 +113,30 @@ def _boxes(plan: Plan) -> str:
     return "\n".join(lines)
 
 
+def _programs(plan: Plan) -> str:
+    counts = plan.own.programs if plan.own is not None else ()
+    written = [ast.unparse(ast.parse(text, mode="eval")) if text is not None else None for text in counts]
+    sizes = set(_words(tuple(text for text in counts if text is not None)))
+    lines = [_definition(_programs_name(plan), [*(name for name in plan.parameters if name in sizes), "**_"])]
+    what = "How many programs the grid must have along each axis, under tiles that the source does not list."
+    called = tuple(re.sub(r"\bcdiv\(", "triton.cdiv(", text) if text is not None else None for text in written)
+    return "\n".join([*lines, f'    """{what}"""', f"    return {_tuple(called)}"])
+
+
+def _programs_name(plan: Plan) -> str:
+    return names(plan)[0].removesuffix("_guard") + "_programs"
+
+
+def _own(plan: Plan) -> str:
+    """The configs with tiles of ours, a line each."""
+    lines = ["configs=["]
+    for config in plan.own.configs if plan.own is not None else ():
+        entries = [*config.values, ("num_warps", config.num_warps), ("num_stages", config.num_stages)]
+        values = [(name, _quoted(v) if isinstance(v, str) else repr(v)) for name, v in entries]
+        lines.append("    {" + ", ".join(f"{_quoted(name)}: {value}" for name, value in values) + "},")
+    return "\n".join([*lines, "]"])
+
+
 def _specialize(plan: Plan, fingerprint: str) -> str:
     guard, boxes, specialize = names(plan)
     schedule = []
@@ -124,12 +150,18 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
         schedule.append(f"products=({', '.join(map(_names, plan.products))})")
     if plan.crowded:
         schedule.append("crowded=True")
+    made = f"schedule=tlx.Schedule({', '.join(schedule)})"
+    if plan.own is not None:
+        inner = [f"{text}," for text in (*schedule, _own(plan), f"programs={_programs_name(plan)}")]
+        comment = "# Tiles that the source does not list, tried where its grid follows them."
+        inner.insert(len(schedule), comment)
+        made = "\n".join(["schedule=tlx.Schedule(", *inner, ")"])
     arguments = [
         "original",
         plan.converted,
         f"guard={guard}",
         f"boxes={boxes}",
-        f"schedule=tlx.Schedule({', '.join(schedule)})",
+        made,
         f'fingerprint="{fingerprint}"',
     ]
     lines = [

@@ -23,6 +23,7 @@ from .inputs import edge_cases, own_tiles
 from .loading import Loaded, load
 from .oracle import NoLaunch, Reference, SourceFails, reference
 from .replay import case_of, token
+from .retiled import retiled
 from .shrink import shrunk
 
 #: Findings after which a run is given up: more of the same help nobody.
@@ -266,6 +267,10 @@ def simulate(
             return simulation.tally
         if simulation.tally.failed >= enough or simulation.tally.source_fails:
             return simulation.tally
+    if cases is None and replay is None and which == 0:
+        found = retiled(simulation.loaded.source, simulation.contract, conversion.file)
+        if found is not None:
+            simulation.tally.found(found)
     if drawn and not simulation.tally.findings:
         progress(f"simulated: {drawn} drawn launches")
         _explore(simulation, drawn)
