@@ -91,7 +91,7 @@ def buffer_load_to_local(
         ptr: pointer, the same in all threads.
         offsets: block of i32, in elements; each thread moves 4 or 16 bytes that lie together.
         mask: elements to load.
-        other: value of masked elements.
+        other: value of masked elements, by default 0.
         cache_modifier: as in ``tl.load``.
     """
     _semantic.buffer_to_local(dest, ptr, offsets, unwrap(mask), unwrap(other), unwrap(cache_modifier))

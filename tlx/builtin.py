@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -61,6 +62,12 @@ def pending(value: Any) -> int:
     if number < 0:
         raise TLXError(f"pendings must not be negative, it is {number}")
     return number
+
+
+def known_zero(value: Any) -> bool:
+    """Whether a value is a number that is known, when the kernel is compiled, to have no bit set."""
+    value = _unwrap_if_constexpr(value)
+    return isinstance(value, (bool, int, float)) and value == 0 and math.copysign(1, value) > 0
 
 
 def builtin(fn: F) -> F:

@@ -41,8 +41,8 @@ def async_load(
     Args:
         src: block of pointers; of a bulk copy, one pointer, aligned to 16 bytes.
         result: view with the shape of ``src``; of a bulk copy, any view of one dimension.
-        mask: elements to copy; the others are filled with ``other``, by default 0.
-        other: value of masked elements.
+        mask: elements to copy; the others are filled with 0.
+        other: 0, or nothing: no other value can be filled in by ``cp.async``. On an AMD GPU, value of masked elements.
         cache_modifier: as in ``tl.load``.
         eviction_policy: as in ``tl.load``.
         is_volatile: as in ``tl.load``.

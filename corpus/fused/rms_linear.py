@@ -14,7 +14,8 @@ def rms_linear_kernel(
     n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     squares = tl.zeros((BLOCK_M,), dtype=tl.float32)
-    for start in range(0, K, BLOCK_K):
+    # One stage: Triton gives a tile of two uses one slot too few, and the source would race (docs/verifying.md).
+    for start in tl.range(0, K, BLOCK_K, num_stages=1):
         k = start + tl.arange(0, BLOCK_K)
         x = tl.load(x_ptr + m[:, None] * stride_xm + k[None, :], mask=(m[:, None] < M) & (k[None, :] < K), other=0.0)
         w = tl.load(w_ptr + k[:, None] * stride_wk + n[None, :], mask=(k[:, None] < K) & (n[None, :] < N), other=0.0)

@@ -80,6 +80,11 @@ def far_source(text: str) -> str:
     return once(text, STORED, FAR)
 
 
+def pipelined(text: str) -> str:
+    """The source leaves its loop to Triton's pipeline, which gives a tile of two uses a slot too few."""
+    return once(text, "tl.range(0, K, BLOCK_K, num_stages=1)", "range(0, K, BLOCK_K)")
+
+
 def converted(path: str, fault: Callable[[str], str] = lambda text: text) -> Conversion:
     """A kernel of the corpus, converted; with a fault in the source, if one is given."""
     from tlxify.pipeline import convert
@@ -107,7 +112,7 @@ def entries() -> dict[str, Planted]:
         ),
         "descriptors": Planted(descriptors, finished=(0, 1)),
         "softcap": Planted(converted("attention/softcap.py"), finished=(0, 1, 2)),
-        "unstable source": Planted(converted("fused/rms_linear.py"), source_fails=True),
+        "unstable source": Planted(converted("fused/rms_linear.py", pipelined), source_fails=True),
     }
 
 

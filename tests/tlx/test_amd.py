@@ -98,6 +98,35 @@ def test_buffer_loads_to_lds():
 
 
 @tlx.jit
+def filled(out, src, n, OTHER: tl.constexpr, BUFFER: tl.constexpr):
+    at = tl.arange(0, 512)
+    tile = tlx.local_alloc((512,), tl.float32, 1)
+    if BUFFER:
+        tlx.buffer_load_to_local(tile[0], src, at, mask=at < n, other=OTHER)
+    else:
+        tlx.async_load(src + at, tile[0], mask=at < n, other=OTHER)
+    tlx.async_load_commit_group()
+    tlx.async_load_wait_group(0)
+    tl.store(out + at, tlx.local_load(tile[0]))
+
+
+@pytest.mark.parametrize(("other", "what"), [(None, "0.0"), (0.0, "0.0"), (7.0, "7.0")])
+@pytest.mark.parametrize("buffer", [False, True], ids=["pointers", "buffer"])
+def test_masked_elements_are_filled(other, what, buffer):
+    signature = {"out": "*fp32", "src": "*fp32", "n": "i32"}
+    done = tlx.compile(
+        filled, signature, {"OTHER": other, "BUFFER": buffer}, target="gfx950", divisible_by_16=list(signature)
+    )
+    fill = next(line for line in done.asm["ttgir"].split("\n") if "arith.constant dense" in line)
+    name, _, constant = fill.partition("=")
+    assert float(constant.partition("<")[2].partition(">")[0]) == float(what)
+    copy = next(
+        line for line in done.asm["ttgir"].split("\n") if "buffer_load_to_local" in line or "async_copy" in line
+    )
+    assert f" other {name.strip()}" in copy or f"other = {name.strip()}" in copy
+
+
+@tlx.jit
 def hints(out):
     at = tl.arange(0, 256)
     block = at[:, None] + at[None, :]

@@ -26,6 +26,7 @@ MEMBERS = f"{POOL}; a = {MEMBER}; b = {MEMBER}; pool.set_buffer_overlap({APART})
 LINE = "line = tlx.local_alloc((128,), tl.float32, 1)"
 FP32 = "tile = tlx.local_alloc((64, 64), tl.float32, 1)"
 COPY = f"{RING}; {BARS}"
+MASKED = "tlx.async_load(out + tl.arange(0, 128), line[0], mask=tl.arange(0, 128) < n"
 KINDS = "a = tlx.alloc_barriers(1); b = tlx.alloc_warp_barrier(1)"
 
 #: statements before, the wrong line, the message
@@ -71,6 +72,19 @@ WRONG = [
         LINE,
         "tlx.async_load(out + tl.arange(0, 128), line[0], mask=tl.arange(0, 128))",
         "must be a block of booleans, not a block of int32",
+    ),
+    (
+        LINE,
+        f"{MASKED}, other=7.0)",
+        "async_load fills masked elements with 0, and other is 7.0: cp.async knows no other",
+    ),
+    (LINE, f"{MASKED}, other=-0.0)", "async_load fills masked elements with 0, and other is -0.0"),
+    (LINE, f"{MASKED}, other=n)", "async_load fills masked elements with 0, and other is a run-time int32"),
+    (LINE, f"{MASKED}, other=tl.full((128,), 0.0, tl.float32))", "and other is a block of fp32"),
+    (
+        "small = out.to(tl.pointer_type(tl.float8e4nv))",
+        "tlx.make_tensor_descriptor(None, small, [64, 64], [64, 1], [64, 64], padding_option='nan')",
+        "the TMA moves fp8e4nv as bytes, which it can fill with 0 only",
     ),
     (
         FP32,
@@ -141,6 +155,12 @@ def test_message_and_line(before, line, message, module):
     file, number = first.rstrip(":").rsplit(":", 1)
     assert file == str(path)
     assert line in path.read_text().split("\n")[int(number) - 1]
+
+
+@pytest.mark.parametrize("other", ["0", "0.0", "False", "None", "tl.constexpr(0)"])
+def test_a_fill_of_zero(other, module):
+    made, _ = module(LINE, f"{MASKED}, other={other})", "tlx.async_load_commit_group()")
+    assert "cp.async" in tlx.compile(made.kernel, SIGNATURE, divisible_by_16=["out"]).asm["ptx"]
 
 
 @pytest.mark.skipif(versions.VERSION > (3, 6), reason="newer releases of Triton read tuples inside of tuples")

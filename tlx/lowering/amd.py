@@ -68,6 +68,8 @@ class AmdSemantic(BulkSemantic):
         if math.prod(tile.shape) < wide:
             raise TLXError(f"{what}: a tile of {tile.shape} has less than an element for each of {wide} threads")
         places = self.to_layout(places, self._lines(tile))
+        if mask is not None and other is None:
+            other = 0
         cdna4.async_copy.buffer_load_to_shared(tile.gluon(), base, places, mask, other, cache, _semantic=self)
 
     def _lines(self, tile: Any) -> Any:

@@ -9,7 +9,7 @@ from triton._C.libtriton import ir
 from triton.experimental.gluon.language._layouts import NVMMASharedLayout
 from triton.experimental.gluon.language.nvidia import hopper
 
-from ..builtin import TLXError, described, unwrap
+from ..builtin import TLXError, described, known_zero, unwrap
 from ..types import buffered_tensor, buffered_tensor_type
 from . import versions
 from .descriptors import TensorDescriptor
@@ -34,7 +34,16 @@ class CopySemantic(TensorMemorySemantic):
             raise TLXError(f"async_load of a block of shape {src.type.shape} into a tile of shape {tile.shape}")
         if other is not None and mask is None:
             raise TLXError("other makes sense with a mask only")
-        fill = None if other is None else self.cast(self.to_tensor(other), tile.dtype)
+        # cp.async fills with zeros by itself, and Triton's lowering of it never looks at the fill value. AMD's copies
+        # leave what lies there as it is, unless a fill value is given.
+        fill = None
+        if current().gfx and mask is not None:
+            fill = self.cast(self.to_tensor(0 if other is None else other), tile.dtype)
+        elif other is not None and not known_zero(other):
+            raise TLXError(
+                f"async_load fills masked elements with 0, and other is {described(other)}: cp.async knows no other "
+                "value; load with tl.load and local_store, or choose with tl.where after local_load"
+            )
         gate = self._mask(mask, "async_load")
         src, gate, fill = self._together(src, gate, fill)
         versions.cp_async(src, tile.gluon(), gate, fill, cache_modifier, eviction_policy, bool(volatile), self)

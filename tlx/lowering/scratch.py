@@ -21,6 +21,9 @@ class ScratchSemantic(ClcSemantic):
     ) -> Any:
         """``tl.make_tensor_descriptor``, on the device."""
         block = [unwrap(extent) for extent in block_shape]
+        element = base.dtype.element_ty
+        if padding_option == "nan" and element.is_floating() and element.primitive_bitwidth < 16:
+            raise TLXError(f'padding_option="nan": the TMA moves {element} as bytes, which it can fill with 0 only')
         layout = NVMMASharedLayout.get_default_for(block, base.dtype.element_ty)
         return adopt(
             make_tensor_descriptor(base, shape, strides, block, layout, padding_option=padding_option, _semantic=self)

@@ -270,6 +270,8 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
             padding == ir.PADDING_OPTION.PAD_NAN,
         )
         width = numpy_dtype(dtype).itemsize
+        if desc.pad_nan and width < 2:
+            raise SimulationError(f"the TMA moves {dtype} as bytes, which it cannot fill with NaN", here())
         if desc.address % 16:
             raise SimulationError("the base of a tensor descriptor must be aligned to 16 bytes", here())
         if any(stride * width % 16 for stride in desc.strides[:-1]):

@@ -162,8 +162,8 @@ class CopyOps(SharedOps):
 
     # cp.async --------------------------------------------------------------------------------------------------------
 
-    def copy_to_shared(self, src: Any, result: Any, mask: Any, other: Any, *hints: Any) -> None:
-        """Queues an element-wise copy; it belongs to the next group that is committed."""
+    def copy_to_shared(self, src: Any, result: Any, mask: Any) -> None:
+        """Queues an element-wise copy; it belongs to the next group that is committed. Masked elements become 0."""
         view = as_view(result)
         if list(src.type.shape) != view.shape or src.dtype.element_ty != view.dtype:
             raise SimulationError(f"{src.type} does not fit into {view.label}, {view.dtype}{view.shape}", here())
@@ -178,10 +178,9 @@ class CopyOps(SharedOps):
         keep = None if mask is None else np.broadcast_to(self.to_tensor(mask).handle.data, shape)
         if keep is None or keep.any():
             queue.working = group
-        rest = None if other is None else np.broadcast_to(self.to_tensor(other).handle.data, shape)
 
         def complete() -> None:
-            view.array[...] = memory.load(addresses, keep, rest, dtype)
+            view.array[...] = memory.load(addresses, keep, None, dtype)
 
         cta.scheduler.start(Operation("cp.async", cta.agent, here(), complete, queue, group))
 

@@ -34,12 +34,42 @@ def grouped(x, out, tiles, STAGES: tl.constexpr):
 def masked(x, out, n):
     at = tl.arange(0, 512)
     tiles = tlx.local_alloc((512,), tl.float32, 2)
+    for i in tl.static_range(2):
+        tlx.local_store(tiles[i], tl.full((512,), 7.0, tl.float32))
     tlx.async_load(x + at, tiles[0], mask=at < n)
-    token = tlx.async_load(x + at, tiles[1], mask=at < n, other=7.0)
+    token = tlx.async_load(x + at, tiles[1], mask=at < n, other=0.0)
     token = tlx.async_load_commit_group([token])
     tlx.async_load_wait_group(0, [token])
     tl.store(out + at, tlx.local_load(tiles[0], token))
     tl.store(out + 512 + at, tlx.local_load(tiles[1], token))
+
+
+@tlx.jit
+def masked_pairs(x, out, n):
+    at = tl.arange(0, 512)
+    tile = tlx.local_alloc((512,), tl.float16, 1)
+    tlx.local_store(tile[0], tl.full((512,), 7.0, tl.float16))
+    # Two elements are the least that a thread copies: the mask must not change between them.
+    tlx.async_load(x + at, tile[0], mask=(at < 2 * n) & (at // 2 % 3 != 0))
+    tlx.async_load_commit_group()
+    tlx.async_load_wait_group(0)
+    tl.store(out + at, tlx.local_load(tile[0]))
+
+
+@tlx.jit
+def padded(x, out, rows):
+    at = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tiles = tlx.local_alloc((16, 64), tl.float16, 2)
+    bars = tlx.alloc_barriers(2)
+    empty = tlx.make_tensor_descriptor(None, x, [rows, 48], [64, 1], [16, 64])
+    filled = tlx.make_tensor_descriptor(None, x, [rows, 48], [64, 1], [16, 64], padding_option="nan")
+    for i in tl.static_range(2):
+        tlx.barrier_expect_bytes(bars[i], 2048)
+    tlx.async_descriptor_load(empty, tiles[0], [0, 0], bars[0])
+    tlx.async_descriptor_load(filled, tiles[1], [0, 0], bars[1])
+    for i in tl.static_range(2):
+        tlx.barrier_wait(bars[i], 0)
+        tl.store(out + i * 1024 + at, tlx.local_load(tiles[i]))
 
 
 @tlx.jit
@@ -100,6 +130,12 @@ def asked(out, n):
     tl.store(out + 4, tlx.size_of(tlx.dtype_of(out)))
 
 
+def beyond(x, rows, fill):
+    """What a descriptor of ``rows`` rows of 48 columns reads where ``x`` lies."""
+    inside = (np.arange(16)[:, None] < rows) & (np.arange(64)[None, :] < 48)
+    return np.where(inside, x, np.float16(fill))
+
+
 CASES = {
     "grouped": Case(
         grouped,
@@ -110,7 +146,17 @@ CASES = {
     "masked": Case(
         masked,
         lambda: (np.arange(512, dtype=np.float32), np.full(1024, -1, np.float32), 100),
-        {1: lambda x, out, n: np.concatenate([np.where(np.arange(512) < n, x, other) for other in (0, 7)])},
+        {1: lambda x, out, n: np.tile(np.where(np.arange(512) < n, x, 0), 2)},
+    ),
+    "masked pairs": Case(
+        masked_pairs,
+        lambda: (np.arange(1, 513, dtype=np.float16), np.full(512, -1, np.float16), 101),
+        {1: lambda x, out, n: np.where((np.arange(512) < 202) & (np.arange(512) // 2 % 3 != 0), x, 0)},
+    ),
+    "padded": Case(
+        padded,
+        lambda: (halves(16), np.zeros((32, 64), np.float16), 11),
+        {1: lambda x, out, rows: np.concatenate([beyond(x, rows, 0), beyond(x, rows, np.nan)])},
     ),
     "stored": Case(
         stored,

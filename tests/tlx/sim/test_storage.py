@@ -138,6 +138,37 @@ def test_bulk_copies(schedule):
 
 
 @tlx.jit
+def filled(x, out, n, OTHER: tl.constexpr):
+    at = tl.arange(0, 32)
+    tile = tlx.local_alloc((32,), tl.float32, 1)
+    tlx.async_load(x + at, tile[0], mask=at < n, other=n if OTHER == "run-time" else OTHER)
+    tlx.async_load_commit_group()
+    tlx.async_load_wait_group(0)
+    tl.store(out + at, tlx.local_load(tile[0]))
+
+
+def test_a_copy_fills_with_zeros_only():
+    x, out = np.ones(32, np.float32), np.full(32, -1, np.float32)
+    for other in (None, 0, 0.0, False):
+        tlx.sim.run(filled, (1,), (x, out, 20, other)).raise_for_findings()
+        np.testing.assert_array_equal(out, np.arange(32) < 20)
+    for other, said in ((7.0, "7.0"), (-0.0, "-0.0"), ("run-time", "a run-time int32")):
+        with pytest.raises(tlx.sim.SimulationError, match=rf"fills masked elements with 0, and other is {said}"):
+            tlx.sim.run(filled, (1,), (x, out, 20, other))
+
+
+@tlx.jit
+def padded_bytes(x):
+    small = x.to(tl.pointer_type(tl.float8e4nv))
+    tlx.make_tensor_descriptor(None, small, [16, 16], [16, 1], [16, 16], padding_option="nan")
+
+
+def test_bytes_are_not_padded_with_nan():
+    with pytest.raises(tlx.sim.SimulationError, match="moves fp8e4nv as bytes, which it cannot fill with NaN"):
+        tlx.sim.run(padded_bytes, (1,), (np.zeros((16, 16), np.uint8),))
+
+
+@tlx.jit
 def reduce_into(x, out_desc, SIZE: tl.constexpr, HOW: tl.constexpr):
     tile = tlx.local_alloc((SIZE, SIZE), tl.int32, 1)
     at = tl.arange(0, SIZE)[:, None] * SIZE + tl.arange(0, SIZE)[None, :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tlx.builtin import described, known_zero
 from tlx.types import async_token
 
 from ..copy_ops import REDUCTIONS
@@ -35,7 +36,9 @@ def async_load(
     elif plain(bulk_size) is not None or barrier is not None:
         raise SimulationError("bulk_size and barrier need bulk=True", here())
     else:
-        _semantic.copy_to_shared(src, result, plain(mask), plain(other))
+        if plain(other) is not None and not known_zero(other):
+            raise SimulationError(f"async_load fills masked elements with 0, and other is {described(other)}", here())
+        _semantic.copy_to_shared(src, result, plain(mask))
     return async_token()
 
 
