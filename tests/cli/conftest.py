@@ -41,6 +41,8 @@ class Fakes:
         schedule: str = "auto",
         *,
         profitable: bool = True,
+        tiles: str | None = None,
+        tier: str = "tlx",
     ) -> FileConversion:
         self.asked.append(("convert", kernels, schedule))
         if isinstance(self.outcome, Exception):
