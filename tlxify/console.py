@@ -104,6 +104,13 @@ tiles_option = click.option(
     type=click.Choice(TILES),
     help="Let the tuner also try tiles of our own, or only the user's. [default: own, or as pyproject.toml says]",
 )
+tier_option = click.option(
+    "--tier",
+    type=click.Choice(["tlx", "descriptors"]),
+    default="tlx",
+    show_default=True,
+    help="Warp-specialized TLX, or plain Triton that loads through descriptors (also without a dot).",
+)
 contract_option = click.option(
     "--show-contract", is_flag=True, help="Also show what each parameter was taken for, and what a valid launch is."
 )

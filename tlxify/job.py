@@ -86,7 +86,13 @@ def read(path: Path) -> SourceFile | FileConversion:
 
 
 def converted(
-    path: Path, kernels: Sequence[str], schedule: str, *, profitable: bool = True, tiles: str | None = None
+    path: Path,
+    kernels: Sequence[str],
+    schedule: str,
+    *,
+    profitable: bool = True,
+    tiles: str | None = None,
+    tier: str = "tlx",
 ) -> FileConversion:
     """What converting the file at `path` comes to; a refusal of the whole file is an outcome like any other."""
     from .pipeline import convert as convert_source
@@ -96,8 +102,8 @@ def converted(
         return source
     try:
         wanted = tuple(kernels) or None
-        found = convert_source(source, kernels=wanted, schedule=schedule, profitable=profitable, tiles=tiles)
-        return suppress.apply(found)
+        how: dict[str, Any] = {"schedule": schedule, "profitable": profitable, "tiles": tiles, "tier": tier}
+        return suppress.apply(convert_source(source, kernels=wanted, **how))
     except Decline as refusal:
         return FileConversion(source, diagnostics=(refusal.diagnostic,))
 

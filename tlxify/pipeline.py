@@ -29,12 +29,14 @@ from .plan import Plan
 from .reach import reach
 from .rewrites import blocks
 from .rolemap import role_lines
-from .schedules import cooperative
+from .schedules import cooperative, described
 from .schedules.tiles import with_own_tiles
 from .slice import cut
 from .source import SourceFile, Span
 from .targets import HOPPER, Target
 
+#: What kernels are converted to: warp-specialized TLX, or plain Triton with descriptors.
+TIERS = ("tlx", "descriptors")
 #: Schedules by the name a user may ask for: whether program ids become a tile loop.
 SCHEDULES = {"auto": True, "persistent": True, "cooperative": False}
 
@@ -85,12 +87,14 @@ def convert(
     *,
     profitable: bool = True,
     tiles: str | None = None,
+    tier: str = TIERS[0],
 ) -> FileConversion:
     """Converts the kernels of a file. Raises Decline only for the file as a whole (TLX101, TLX102, TLX103, TLX108).
 
     With `profitable`, kernels that could be converted but are not expected to gain by it are declined. `tiles` says
     whether tiles that the source does not list are tried beside its own ("own") or not ("user"); None: as the project
-    says, else "own".
+    says, else "own". `tier` is what to convert to: "tlx", warp-specialized kernels, or "descriptors", plain Triton that
+    loads through descriptors, with or without a dot.
     """
     source = _written_by_user(source)
     module = parse_module(source)
@@ -98,7 +102,8 @@ def convert(
     results: list[tuple[KernelOutcome, blocks.Piece | None]] = []
     pieces: list[blocks.Piece] = []
     path = Path(source.path)
-    ways = Ways(target, SCHEDULES[schedule], profitable, (tiles or tiles_of(path)) == "own", contracts_of(path))
+    own_tiles = (tiles or tiles_of(path)) == "own"
+    ways = Ways(target, SCHEDULES[schedule], profitable, own_tiles, tier, contracts_of(path))
     for kernel in _chosen(module, kernels):
         outcome, piece = _convert_one(kernel, pieces, width, ways)
         results.append((outcome, piece))
@@ -128,6 +133,7 @@ class Ways:
     profitable: bool
     #: Tiles that the source does not list are tried beside its own.
     own_tiles: bool
+    tier: str
     said: Contracts
 
 
@@ -154,7 +160,9 @@ def _convert_form(
         source = sliced if kernel.written is None else cut(kernel.written, [sliced])
 
         def planned(facts: Facts) -> tuple[Plan, Contract]:
-            plan = make_plan(kernel, facts, ways.target, persistent=ways.persistent, profitable=ways.profitable)
+            plan = make_plan(
+                kernel, facts, ways.target, persistent=ways.persistent, profitable=ways.profitable, tier=ways.tier
+            )
             return plan, contract_of(kernel, facts, ways.said)
 
         for facts in readings(kernel):
@@ -177,7 +185,7 @@ def _convert_form(
 
 def _tiled(kernel: Kernel, facts: Facts, contract: Contract, plan: Plan, ways: Ways) -> Plan:
     """The plan with tiles of our own, where they are wanted and nothing depends on the source's."""
-    if not ways.own_tiles or plan.guard.blocks:
+    if not ways.own_tiles or plan.plain or plan.guard.blocks:
         return plan
     found = tiling(kernel, facts, contract)
     return plan if isinstance(found, str) else with_own_tiles(plan, found, contract.configs, ways.target)
@@ -211,12 +219,18 @@ def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str,
     contract = outcome.contract
     if piece.plan.own is not None:
         contract = contract.with_added(piece.plan.own.configs)
-    conversion = Conversion(outcome.name, contract, text, file, piece.plan.converted)
+    conversion = Conversion(outcome.name, contract, text, file, piece.plan.converted, plain=piece.plan.plain)
     return replace(outcome, conversion=conversion)
 
 
 def make_plan(
-    kernel: Kernel, facts: Facts, target: Target = HOPPER, *, persistent: bool = True, profitable: bool = True
+    kernel: Kernel,
+    facts: Facts,
+    target: Target = HOPPER,
+    *,
+    persistent: bool = True,
+    profitable: bool = True,
+    tier: str = TIERS[0],
 ) -> Plan:
     """The plan for a kernel. Raises Decline."""
     taken = {n.id for n in ast.walk(kernel.module.tree) if isinstance(n, ast.Name)} | {p.name for p in kernel.params}
@@ -227,8 +241,11 @@ def make_plan(
     taken |= {use.meaning.name for use in uses if isinstance(use.meaning, Helper | Constant)}
     # `matmul` and `_matmul` of one module go by different names.
     stem = kernel.name.strip("_")
-    taken |= {f"_{stem}_ws" for name in kernel.module.helpers if name.strip("_") == stem and name < kernel.name}
+    if any(name.strip("_") == stem and name < kernel.name for name in kernel.module.helpers):
+        taken |= {f"_{stem}_ws", f"_{stem}_desc"}
     parameters = tuple(param.name for param in kernel.params)
+    if tier == "descriptors":
+        return described.plan(facts, parameters, frozenset(taken), target)
     return cooperative.plan(facts, parameters, frozenset(taken), target, persistent=persistent, profitable=profitable)
 
 

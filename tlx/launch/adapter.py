@@ -29,6 +29,8 @@ __all__ = ["Adapter", "Decision", "Interposed", "Ticket", "Unusable"]
 OPTIONS = ("num_warps", "num_stages", "maxnreg", "num_ctas", "ir_override")
 #: Options that the plan takes the place of.
 REPLACED = (*OPTIONS, *OVERRIDES)
+#: Of these, what a plain kernel is given as the plan has it, or not at all.
+PLACED = tuple(name for name in OPTIONS if name != "maxnreg")
 
 
 class Decision:
@@ -240,7 +242,8 @@ class Adapter:
             plan = self._reduced.get(plan, plan)
         if plan.stages < plan.asked:
             self._counters.clamped(f"num_stages={plan.asked} cut to {plan.stages}: shared memory holds no more")
-        forwarded = {name: value for name, value in options.items() if name not in REPLACED}
+        replaced = PLACED if self._schedule.plain else REPLACED
+        forwarded = {name: value for name, value in options.items() if name not in replaced}
         listed = self._listed_instead(named)
         return self._layout(decision, guard, named, len(args)).prepare(plan, guard, named, forwarded, listed)
 

@@ -190,6 +190,11 @@ class Dispatcher:
         return self._adapter.arg_names
 
     @property
+    def plain(self) -> bool:
+        """Whether the conversion is plain Triton, without roles."""
+        return self._schedule.plain
+
+    @property
     def fingerprint(self) -> str | None:
         """The fingerprint of the source at conversion."""
         return self._fingerprint

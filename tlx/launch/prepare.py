@@ -121,7 +121,7 @@ class Layout:
 
         `listed` are the constexprs of a config of the source's, where those of this launch are none of its own.
         """
-        made = {**guard.values, **plan.constexprs}
+        made = dict(guard.values) if self.schedule.plain else {**guard.values, **plan.constexprs}
         for name, view in guard.views.items():
             made[name] = view.descriptor(plan.boxes[name].shape)
         template = list(self.blank)
@@ -133,6 +133,8 @@ class Layout:
         for name, _ in self.tensors:
             del meta[name]
         launch = {**options, "num_warps": PRODUCER_WARPS}
+        if self.schedule.plain:
+            launch = {**options, "num_warps": plan.consumer_warps, "num_stages": plan.stages}
         if plan.maxnreg is not None:
             launch["maxnreg"] = plan.maxnreg
         parameters = self.kernel.signature.parameters
@@ -140,10 +142,11 @@ class Layout:
             raise Fallback(
                 "arguments", f"{self.kernel.__name__} has a parameter maxnreg: no launch can limit registers"
             )
-        if "num_warps" in parameters:
+        for name in ("num_warps", "num_stages"):
             # It takes its place, as a parameter of the source does when it is passed by position; the option then has
             # the default of Triton.
-            del launch["num_warps"]
+            if name in parameters:
+                launch.pop(name, None)
         follows = None
         if listed is not None and self.schedule.programs is not None:
             follows = Follows(self.schedule.programs, meta, listed, self.tensors)
@@ -183,7 +186,7 @@ def lay_out(
     """
     arguments = set(arguments)
     positions = {name: position for position, name in enumerate(positional)}
-    supplied = {*guard.views, *guard.values, *RING_CONSTEXPRS}
+    supplied = {*guard.views, *guard.values, *(() if schedule.plain else RING_CONSTEXPRS)}
     made: list[tuple[int, str]] = []
     passed: list[tuple[int, str]] = []
     live: list[tuple[int, int, str]] = []

@@ -37,6 +37,8 @@ class Box:
 class Schedule:
     """What the launcher must know of the plan behind a converted kernel."""
 
+    #: Plain Triton that loads through descriptors: no rings and no roles, warps and stages are the config's own.
+    plain: bool = False
     #: Programs fetch tiles until none is left: the grid is folded into `GRID_0`, `GRID_1`, ... and one launch axis.
     persistent: bool = False
     #: How many `GRID_i` parameters a persistent kernel has: the rank of the grid its source was written for.

@@ -102,9 +102,12 @@ def plan_ring(
     config to the original.
     """
     narrow = any(view.itemsize == 1 for view in views.values())
-    consumers, warps, registers = _consumer_groups(schedule, arguments, num_warps, narrow=narrow)
+    groups = (1, num_warps, 0)
+    if not schedule.plain:
+        groups = _consumer_groups(schedule, arguments, num_warps, narrow=narrow)
+    consumers, warps, registers = groups
     try:
-        chosen = boxes(**{**arguments, "CONSUMERS": consumers})
+        chosen = boxes(**(arguments if schedule.plain else {**arguments, "CONSUMERS": consumers}))
     except Fallback:
         raise
     except Exception as error:
@@ -113,6 +116,8 @@ def plan_ring(
         if name not in chosen or len(chosen[name].shape) != len(view.shape):
             raise Fallback("box", f"the boxes have none of {len(view.shape)} axes for {name}")
     layouts = tuple((name, chosen[name], views[name].itemsize, views[name].transposed) for name in views)
+    if schedule.plain:
+        return _plain(layouts, warps, num_stages)
     products = schedule.products or ((schedule.output,) if schedule.output else ())
     for rows in {arguments.get(rows) for rows, *_ in products}:
         if isinstance(rows, int) and rows % WGMMA_ROWS:
@@ -121,6 +126,25 @@ def plan_ring(
     if isinstance(ring, RingPlan):
         return ring
     raise Fallback(ring.code, ring.text)
+
+
+def _plain(layouts: tuple[tuple[str, Box, int, bool], ...], warps: int, stages: int) -> RingPlan:
+    """A launch of plain Triton: what it takes of shared memory is the compiler's affair. Raises `Fallback`."""
+    for name, box, itemsize, transposed in layouts:
+        if (refusal := _box_refusal(name, box, itemsize, transposed)) is not None:
+            raise refusal
+    return RingPlan(
+        stages=stages,
+        consumers=1,
+        consumer_warps=warps,
+        consumer_registers=0,
+        maxnreg=None,
+        resident=1,
+        asked=stages,
+        deepest=0,
+        deepest_paired=0,
+        boxes=MappingProxyType({name: box for name, box, _, _ in layouts}),
+    )
 
 
 @functools.lru_cache(maxsize=1024)

@@ -186,4 +186,21 @@ RULES = (
             x = vendor.intrinsics.fast_exp(x)
         """,
     ),
+    Rule(
+        code="TLX318",
+        outcome="unprofitable",
+        title="no tile for a descriptor",
+        fact="`{name}` loads no tile of two axes through pointers.",
+        remedy="Nothing to do: what it loads is too small for the TMA, or goes through descriptors already.",
+        why=(
+            "`--tier descriptors` has the TMA load what the source loads through pointers or block pointers. Single "
+            "rows are as fast through pointers, and a tile that the source loads through a descriptor stays as it is."
+        ),
+        example="""
+            @triton.jit
+            def add(x_ptr, y_ptr, n):
+                i = tl.arange(0, 128)
+                tl.store(x_ptr + i, tl.load(y_ptr + i, mask=i < n), mask=i < n)
+        """,
+    ),
 )

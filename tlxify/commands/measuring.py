@@ -20,6 +20,7 @@ from ..console import (
     path_argument,
     progress,
     show,
+    tier_option,
     tiles_option,
     version,
 )
@@ -145,6 +146,7 @@ def profile(path: Path, as_json: bool) -> None:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as JSON.")
 @click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), help="Draw the speeds into this SVG file.")
 @tiles_option
+@tier_option
 @gate_option
 @click.option("--time-limit", type=float, default=600.0, show_default=True, help="Seconds that one kernel may take.")
 @json_option
@@ -159,6 +161,7 @@ def bench(
     output: Path | None,
     chart: Path | None,
     tiles: str | None,
+    tier: str,
     ungated: bool,
     time_limit: float,
     as_json: bool,
@@ -178,7 +181,7 @@ def bench(
 
     with usable():
         old = reports.read(against) if against is not None else None
-    conversion = converted(path, kernels, "auto", profitable=not ungated, tiles=tiles)
+    conversion = converted(path, kernels, "auto", profitable=not ungated, tiles=tiles, tier=tier)
     refused = [*conversion.diagnostics, *(item for kernel in conversion.kernels for item in kernel.diagnostics)]
     show(*(finding(item, conversion.source) for item in refused), err=True)
     measured = list(_measured(conversion, shapes, captured))

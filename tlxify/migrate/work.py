@@ -32,6 +32,8 @@ class Work:
     upto: str = "none"
     #: Whose tiles are tried; None: as the file's project says.
     tiles: str | None = None
+    #: What to convert to: "tlx" or "descriptors".
+    tier: str = "tlx"
 
     def data(self) -> dict[str, Any]:
         """For `json.dumps`."""
@@ -87,7 +89,9 @@ def record(work: Work, tell: Tell = lambda _: None) -> FileRecord:
 
 
 def _convert(work: Work, kernels: tuple[str, ...] | None) -> FileConversion:
-    return converted(Path(work.file), kernels or (), work.schedule, profitable=work.profitable, tiles=work.tiles)
+    return converted(
+        Path(work.file), kernels or (), work.schedule, profitable=work.profitable, tiles=work.tiles, tier=work.tier
+    )
 
 
 def _verified(conversion: FileConversion, upto: Rung, tell: Tell) -> dict[str, Verdict]:

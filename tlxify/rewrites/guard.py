@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ..plan import Operands, Plan
+from ..plan import Described, Operands, Plan
 
 
 def launch_side(plan: Plan, fingerprint: str) -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def launch_side(plan: Plan, fingerprint: str) -> tuple[str, ...]:
 
 def names(plan: Plan) -> tuple[str, str, str]:
     """What the three functions are called."""
-    stem = plan.converted.removeprefix("_").removesuffix("_ws")
+    stem = re.sub(r"_(ws|desc)$", "", plan.converted.removeprefix("_"))
     return f"_{stem}_guard", f"_{stem}_boxes", f"specialize_{stem}"
 
 
@@ -58,7 +58,10 @@ def _guard(plan: Plan) -> str:
     read += [f'tlx.memory("{name}", {name})' for name in guard.scalars]
     reads = ", ".join(read) + ("," if len(read) == 1 else "")
     if guard.stored:
-        lines.append("    # The producer reads ahead of the stores: what is written must not overlap what it reads.")
+        why = "The producer reads ahead of the stores: what is written must not overlap what it reads."
+        if plan.plain:
+            why = "What goes through descriptors is not ordered with stores: it must not overlap what is written."
+        lines.append(f"    # {why}")
     for stored in guard.stored:
         arguments = [
             f'"{stored.parameter}"',
@@ -78,19 +81,22 @@ def _dtypes(group: Operands, variables: dict[str, str]) -> list[str]:
     """One dtype for the operands of a dot; those of 8 bits lie along the contracted axis."""
     pointers = "{" + ", ".join(f'"{name}": {name}' for name in group.parameters) + "}"
     dtypes = ", ".join(map(_quoted, group.dtypes)) + ("," if len(group.dtypes) == 1 else "")
-    lines = [f"    tlx.require_dtypes({pointers}, ({dtypes}))"]
+    same = "" if group.same else ", same=False"
+    lines = [f"    tlx.require_dtypes({pointers}, ({dtypes}){same})"]
     for descriptor, swapped in group.along_depth:
         lines.append(f"    tlx.require_along_depth({variables[descriptor]}, transposed={swapped})")
     return lines
 
 
 def _boxes(plan: Plan) -> str:
-    sides = dict.fromkeys(name for _, b in plan.buffers() for side in b.tile for name in _identifiers(side))
+    tiles = [*(b.tile for _, b in plan.buffers()), *(one.tile for one in plan.described)]
+    sides = dict.fromkeys(name for tile in tiles for side in tile for name in _identifiers(side))
     asked = dict.fromkeys(name for claim in plan.guard.claims for name in _identifiers(claim))
     blocks = dict.fromkeys(word for name, block in plan.guard.blocks for word in (name, *_words(block)))
     parameters = [*{**blocks, **sides, **asked}, *(["CONSUMERS"] if plan.split else []), "**_"]
     lines = [_definition(names(plan)[1], parameters)]
-    lines.append('    """One slot\'s TMA box per descriptor, in elements, axes in the order of the guard\'s views."""')
+    what = "One load's TMA box" if plan.plain else "One slot's TMA box"
+    lines.append(f'    """{what} per descriptor, in elements, axes in the order of the guard\'s views."""')
     if plan.guard.claims:
         # The guard knows what the call says; tuners and heuristics have their say later, config by config.
         lines.append("    # What the converted kernel relies on: any other config is left to the original.")
@@ -99,7 +105,7 @@ def _boxes(plan: Plan) -> str:
         lines.append("    # What one load or store of a descriptor of the caller's is taken to move.")
     for name, block in plan.guard.blocks:
         lines.append(f'    tlx.require_block("{name}", {name}, {_tuple(block)})')
-    entries = []
+    entries = list(dict.fromkeys(_described_box(one) for one in plan.described))
     ranks = {fill.buffer: len(fill.coordinates) for _, _, fill in plan.fills()}
     for ring, buffer in plan.buffers():
         box = ["1"] * (ranks[buffer.name] - 2) + list(buffer.tile)
@@ -111,6 +117,11 @@ def _boxes(plan: Plan) -> str:
         entries.append(f'"{buffer.view.descriptor}": tlx.Box(({", ".join(box)}){count}{stays})')
     lines.append(f"    return {{{', '.join(entries)}}}")
     return "\n".join(lines)
+
+
+def _described_box(one: Described) -> str:
+    sides = ["1"] * (len(one.coordinates) - 2) + list(one.tile)
+    return f'"{one.view.descriptor}": tlx.Box(({", ".join(sides)}))'
 
 
 def _programs(plan: Plan) -> str:
@@ -139,7 +150,7 @@ def _own(plan: Plan) -> str:
 
 def _specialize(plan: Plan, fingerprint: str) -> str:
     guard, boxes, specialize = names(plan)
-    schedule = []
+    schedule = ["plain=True"] if plan.plain else []
     if plan.persistence is not None:
         schedule += ["persistent=True", f"grid_rank={plan.persistence.rank}"]
     if plan.split is not None:
