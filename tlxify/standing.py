@@ -135,6 +135,8 @@ def _block(file: SourceFile, item: Recorded) -> tuple[str, str]:
     """A module with what one block of a file defines, each line at its place, and the function that binds it."""
     kernel = find(file, item.converted)
     lines = cut_in_place(kernel).split("\n")
+    if "import tlx" not in lines[0].split("; "):
+        lines[0] = f"{lines[0]}; import tlx"  # the guard's, where the kernel is plain Triton
     tree = ast.parse(plainly_written(file))
     specialize = ""
     for test in _conditions(tree, item.converted):

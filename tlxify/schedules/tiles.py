@@ -16,14 +16,13 @@ from ..facts import Tiling
 from ..plan import OwnTiles, Plan
 from ..targets import Target
 
-#: Rows, columns and consumer warps, best first as measured on Hopper (README.md).
-CHOICES = ((128, 256, 8), (256, 128, 8), (128, 128, 4))
+#: Rows, columns and consumer warps: on an H200 the fastest of a 128 x 128 source's tiles and these was one of these in
+#: most launches of eight GEMMs (benchmarks/results/tiles-h200.json); 128 x 128 in four warps, two CTAs to an SM, never.
+CHOICES = ((128, 256, 8), (256, 128, 8))
 #: Bytes per element that depths are reckoned with, unless the dots multiply nothing wider than bytes; the launcher cuts
 #: them to what the operands of a launch leave room for.
 ITEMSIZE = 2
 DEEPEST, SHALLOWEST = 6, 3
-#: CTAs that share an SM where each has one group of consumers, and the widest tile for which they can.
-SHARING, SHARED_COLUMNS = 2, 128
 
 
 def with_own_tiles(plan: Plan, tiling: Tiling, configs: tuple[LaunchConfig, ...], target: Target) -> Plan:
@@ -47,12 +46,10 @@ def own_configs(
     *_, base = max(listed, key=lambda each: (each[0] * each[1], _stage(plan, dict(each[2].values), target)))
     taken = {(down, across, config.num_warps) for down, across, config in listed}
     for down, across, warps in CHOICES:
-        if plan.crowded and warps <= target.warps_per_group:
-            continue  # the launcher would give them two groups
         if (down, across, warps) in taken or down > 2 * rows or across > 2 * columns:
             continue
         values = tuple((name, {tiling.rows: down, tiling.columns: across}.get(name, v)) for name, v in base.values)
-        depth = _depth(plan, dict(values), down * across, warps, across, target)
+        depth = _depth(plan, dict(values), down * across, target)
         if depth >= SHALLOWEST and _held(plan, down * across, warps) <= target.accumulators(crowded=plan.crowded):
             yield LaunchConfig(values, warps, depth)
 
@@ -67,11 +64,10 @@ def _held(plan: Plan, elements: int, warps: int) -> int:
     return max(1, len(plan.products)) * elements // (32 * warps)
 
 
-def _depth(plan: Plan, values: Mapping[str, object], elements: int, warps: int, columns: int, target: Target) -> int:
+def _depth(plan: Plan, values: Mapping[str, object], elements: int, target: Target) -> int:
     """How deep the rings can be: an epilogue takes about a byte for each element of the tile."""
-    shares = SHARING if warps <= target.warps_per_group and columns <= SHARED_COLUMNS else 1
     stage = _stage(plan, values, target)
-    return min(DEEPEST, (target.shared_memory // shares - elements) // stage) if stage else 0
+    return min(DEEPEST, (target.shared_memory - elements) // stage) if stage else 0
 
 
 def _stage(plan: Plan, values: Mapping[str, object], target: Target) -> int:

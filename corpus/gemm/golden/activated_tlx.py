@@ -142,9 +142,9 @@ def _linear_act_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     return {"X_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "W_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 
-def _linear_act_kernel_programs(M, BLOCK_M, N, BLOCK_N, **_):
+def _linear_act_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
     """How many programs the grid must have along each axis, under tiles that the source does not list."""
-    return ((triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)),)
+    return (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)
 
 
 def specialize_linear_act_kernel(original):

@@ -123,7 +123,7 @@ def _addmm_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, EVEN_K, K, CONSUMERS, **_):
     return {"a_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "b_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 
-def _addmm_kernel_programs(N, BLOCK_N, M, BLOCK_M, **_):
+def _addmm_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
     """How many programs the grid must have along each axis, under tiles that the source does not list."""
     return (triton.cdiv(N, BLOCK_N) * triton.cdiv(M, BLOCK_M),)
 

@@ -100,7 +100,7 @@ def _descriptor_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     }
 
 
-def _descriptor_kernel_programs(M, BLOCK_M, N, BLOCK_N, **_):
+def _descriptor_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
     """How many programs the grid must have along each axis, under tiles that the source does not list."""
     return (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
 
@@ -121,7 +121,6 @@ def specialize_descriptor_kernel(original):
             configs=[
                 {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_warps": 8, "num_stages": 4},
                 {"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 8, "num_stages": 4},
-                {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 4, "num_stages": 3},
             ],
             programs=_descriptor_kernel_programs,
         ),

@@ -117,7 +117,7 @@ def _linear_gelu_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     return {"x_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "w_desc": tlx.Box((BLOCK_N, BLOCK_K))}
 
 
-def _linear_gelu_kernel_programs(M, BLOCK_M, N, BLOCK_N, **_):
+def _linear_gelu_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
     """How many programs the grid must have along each axis, under tiles that the source does not list."""
     return (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
 

@@ -108,7 +108,7 @@ def _a8w16_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     return {"x_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "w_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 
-def _a8w16_kernel_programs(M, BLOCK_M, N, BLOCK_N, **_):
+def _a8w16_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
     """How many programs the grid must have along each axis, under tiles that the source does not list."""
     return (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
 
@@ -129,7 +129,6 @@ def specialize_a8w16_kernel(original):
             configs=[
                 {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_warps": 8, "num_stages": 4},
                 {"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 8, "num_stages": 4},
-                {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 4, "num_stages": 3},
             ],
             programs=_a8w16_kernel_programs,
         ),

@@ -125,7 +125,7 @@ def _int8_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     return {"a_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "b_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 
-def _int8_kernel_programs(N, BLOCK_N, M, BLOCK_M, **_):
+def _int8_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
     """How many programs the grid must have along each axis, under tiles that the source does not list."""
     return (triton.cdiv(N, BLOCK_N) * triton.cdiv(M, BLOCK_M),)
 
@@ -146,7 +146,6 @@ def specialize_int8_kernel(original):
             configs=[
                 {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 128, "num_warps": 8, "num_stages": 4},
                 {"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 128, "num_warps": 8, "num_stages": 4},
-                {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 128, "num_warps": 4, "num_stages": 3},
             ],
             programs=_int8_kernel_programs,
         ),
