@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import types
 
 import pytest
 
@@ -261,3 +262,35 @@ def test_what_changes_it(old, new, changes):
 
     assert len(of(text)) == 16
     assert (of(text) != of(text.replace(old, new))) == changes
+
+
+PLATFORM = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr):
+    if tl.constexpr(torch.version.hip is not None):
+        tl.store(x_ptr, 1)
+    else:
+        tl.store(x_ptr, 2)
+"""
+
+
+@pytest.mark.triton
+@pytest.mark.parametrize(("hip", "same"), [(None, True), ("6.2.41133", False)])
+def test_another_platform_is_noticed(hip, same, tmp_path, monkeypatch):
+    from tlx.launch.fingerprint import fingerprint_of
+
+    torch = types.ModuleType("torch")
+    torch.version = types.ModuleType("torch.version")
+    torch.version.hip = hip
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    path = tmp_path / "asks.py"
+    path.write_text(PLATFORM, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("asks", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "asks", module)
+    spec.loader.exec_module(module)
+    assert (fingerprint(read(path)) == fingerprint_of(module.kernel)) is same

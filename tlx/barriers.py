@@ -64,8 +64,8 @@ def barrier_arrive(
 ) -> None:
     """All warps of the task meet, then one thread arrives ``arrive_count`` times.
 
-    The number of arrivals is therefore counted in tasks. On a barrier of ``alloc_warp_barrier`` the task arrives with
-    all its threads.
+    The number of arrivals is therefore counted in tasks. At a barrier of ``alloc_warp_barrier`` each thread of the task
+    arrives by itself, and the warps do not meet; with ``pred`` or more than one arrival they do.
 
     Args:
         bar: one barrier, ``bars[slot]``.

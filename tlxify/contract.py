@@ -173,6 +173,14 @@ _OPERATORS: Mapping[type[ast.AST], Callable[..., object]] = {
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {"cdiv": cdiv, "min": min, "max": max}
 
 
+def extent_of(tile: str, values: Mapping[str, object]) -> int | None:
+    """Elements of a tile, or of a step of several, along one axis; None where the values do not tell."""
+    try:
+        return evaluate(tile, values)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
 def evaluate(expression: str, values: Mapping[str, object]) -> int:
     """The value of a contract expression. Raises KeyError for an unknown name, ValueError for more than arithmetic."""
 

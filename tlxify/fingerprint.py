@@ -41,7 +41,7 @@ def parts(kernel: Kernel) -> set[tuple[str, str]]:
         match use.meaning:
             case Helper(node=node, module=module):
                 found.add((use.name, function_text(module, node)))
-            case Constant(value=value):
+            case Constant(value=bool() | int() | float() | str() as value):
                 found.add((use.name, repr(value)))
     return found
 

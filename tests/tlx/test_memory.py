@@ -141,6 +141,7 @@ def synchronisation(out, n):
     tlx.barrier_arrive(phases[0], 2)
     tlx.barrier_arrive(phases[1], pred=n > 3)
     tlx.barrier_arrive(warps[0])
+    tlx.barrier_arrive(warps[0], pred=n > 4)
     tlx.barrier_expect_bytes(phases[0], 0)
     tlx.barrier_wait(phases[0], 1)
     tlx.barrier_wait(phases[n & 1], n & 1, n > 0)
@@ -159,6 +160,7 @@ def test_barriers_and_fences():
     assert ptx.index("fence.proxy.async") > ptx.index("mbarrier.init")
     arrivals = re.findall(r"mbarrier\.arrive\.shared\S* _, \[\S+\](?:, (\d+))?;", ptx)
     assert arrivals == ["2", "", "128"]
+    assert len(re.findall(r"cp\.async\.mbarrier\.arrive\.noinc\.shared\S*\s+\[\S+\];", ptx)) == 1
     assert re.search(r"mbarrier\.arrive\.expect_tx\S* _, \[\S+\], 0;", ptx)
     for instruction in ("bar.arrive 9, 256;", "bar.sync 10, 128;", "fence.acq_rel.gpu;", "fence.acq_rel.sys;"):
         assert instruction in ptx

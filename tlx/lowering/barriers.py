@@ -10,6 +10,7 @@ from triton.experimental.gluon.language.nvidia import hopper
 
 from ..builtin import TLXError, described, unwrap
 from ..types import mbarrier, mbarrier_type
+from .arrivals import FENCE
 from .blocks import BlockSemantic
 from .state import current
 
@@ -104,15 +105,25 @@ class BarrierSemantic(BlockSemantic):
         hopper.mbarrier.wait(raw, parity, pred=self._predicate(pred), _semantic=self)
 
     def mbarrier_arrive(self, bar: Any, count: int, pred: Any) -> None:
-        """One thread arrives for the task; the operation itself makes the task's warps meet first.
-
-        A warp barrier counts threads, so that one thread arrives for all of them at once.
-        """
+        """One thread arrives for the task, whose warps meet first; at a warp barrier each thread arrives by itself."""
         target = self._single(bar, "barrier_arrive")
         if count < 1:
             raise TLXError(f"arrive_count must be at least 1, not {count}")
+        if target.is_warp_barrier and count == 1 and unwrap(pred) is None:
+            self._arrive_by_thread(target)
+            return
         times = count * (32 * self.warps if target.is_warp_barrier else 1)
         hopper.mbarrier.arrive(target.gluon(), count=times, pred=self._predicate(pred), _semantic=self)
+
+    def _arrive_by_thread(self, target: mbarrier) -> None:
+        """An arrival of every thread of the task, without their meeting.
+
+        Triton's own arrival is one thread's, after a barrier of the task. What it has for every thread is the arrival
+        when the thread's earlier cp.async copies are done: at once where there are none. It does not order anything
+        else, so a fence goes before it. Where it can, ``arrivals`` makes a plain arrival of both in the end.
+        """
+        self.inline_statement(FENCE)
+        hopper.async_copy.mbarrier_arrive(target.gluon(), increment_count=False, _semantic=self)
 
     def named_barrier(self, kind: str, bar: int, threads: int, generator: Any) -> None:
         """bar.sync or bar.arrive as inline assembly."""

@@ -19,7 +19,8 @@ _EXPECTED = re.compile(r"ttng\.barrier_expect %\S+, (\d+)")
 _SILENT = frozenset(
     "ttng.init_barrier ttng.wait_barrier ttng.arrive_barrier ttng.inval_barrier ttng.tc_gen5_mma "
     "ttng.tc_gen5_mma_scaled ttng.tc_gen5_commit ttg.local_dealloc ttg.memdesc_index ttg.warp_specialize "
-    "ttng.barrier_expect ttng.async_tma_copy_global_to_local ttg.warp_specialize.partitions".split()
+    "ttng.barrier_expect ttng.async_tma_copy_global_to_local ttg.warp_specialize.partitions "
+    "ttng.async_copy_mbarrier_arrive".split()
 )
 
 

@@ -60,6 +60,8 @@ class Op:
     text: str
     #: the operations whose regions it is in, innermost last
     parents: tuple[Op, ...] = field(repr=False)
+    #: of the text, from 0
+    line: int = field(default=0, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +106,7 @@ def parse(text: str) -> Iterator[Op | BlockArguments]:
     names = _Names()
     parents: list[Op] = []
     region = Op("", (), (), (), "", ())
-    for raw in text.splitlines():
+    for number, raw in enumerate(text.splitlines()):
         line = raw.strip()
         if line.startswith("#") or not line:
             continue
@@ -125,7 +127,7 @@ def parse(text: str) -> Iterator[Op | BlockArguments]:
             if not line.startswith("default"):
                 yield BlockArguments(tuple(map(names.define, _ARGUMENT.findall(line))), region)
             continue
-        op = _operation(line, names, tuple(parents))
+        op = _operation(line, names, tuple(parents), number)
         yield op
         if op.code == "ttg.warp_specialize":
             region = op
@@ -133,7 +135,7 @@ def parse(text: str) -> Iterator[Op | BlockArguments]:
             parents.append(op)
 
 
-def _operation(line: str, names: _Names, parents: tuple[Op, ...]) -> Op:
+def _operation(line: str, names: _Names, parents: tuple[Op, ...], number: int) -> Op:
     found = _RESULTS.match(line)
     rest = line[found.end() :] if found else line
     code = _OPCODE.match(rest)
@@ -149,7 +151,7 @@ def _operation(line: str, names: _Names, parents: tuple[Op, ...]) -> Op:
         names.scopes.append({})
         arguments = [names.define(argument) for argument, _ in pairs]
     assigned = tuple(zip(arguments, initial, strict=False))
-    return Op(name, results, operands, assigned, line, parents)
+    return Op(name, results, operands, assigned, line, parents, number)
 
 
 def tile_bytes(text: str) -> int | None:

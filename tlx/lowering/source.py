@@ -14,6 +14,7 @@ from triton.compiler.compiler import ASTSource, make_backend
 from ..builtin import TLXError
 from . import checks, passes, versions
 from .codegen import ast_to_module
+from .reprinted import rewritten
 from .state import Compilation, compiling
 
 
@@ -90,4 +91,5 @@ class TLXASTSource(ASTSource):  # type: ignore[misc]
         else:
             passes.optimize(module, int(target.arch))
             checks.copy_widths(module)
+            module = rewritten(module, context)
         return module

@@ -69,7 +69,11 @@ class _Decoding:
                     self._chunks(d.coordinate, own_extent(d, extents))
 
     def _chunks(self, coordinate: Poly, extent: str) -> None:
-        """An axis that is walked in chunks, each in tiles: `i * BT + j * BC` has as many `i` as there are chunks."""
+        """An axis that is walked in chunks, each in tiles: `i * BT + j * BC` has as many `i` as there are chunks.
+
+        Where the chunk is a multiple of the tile, `i * BC * S + j * BC`, there are `S` of the tiles in it.
+        """
+        steps = [Poly.build([(tuple(s for s in m if s.launch), c)]) for m, c in coordinate.terms if _moves(m)]
         moved = [s for monomial, _ in coordinate.terms for s in monomial if not s.launch]
         for monomial, coefficient in coordinate.terms:
             moving = [s for s in monomial if not s.launch]
@@ -77,7 +81,9 @@ class _Decoding:
                 continue
             step = Poly.build([(tuple(s for s in monomial if s.launch), coefficient)])
             if len(moving) == 1 and coefficient > 0 and step.constant is None and "tl." not in step.text():
-                self.tiles.setdefault(Poly.of(moving[0]), f"cdiv({extent}, {step.text()})")
+                turns = [q for other in steps if other != step for q, rest in [other.divide(step)] if rest == ZERO]
+                many = turns[0].text() if len(turns) == 1 else f"cdiv({extent}, {step.text()})"
+                self.tiles.setdefault(Poly.of(moving[0]), many)
 
     def count(self, index: Poly) -> tuple[str, str | None] | None:
         """How many values an index takes."""
@@ -109,6 +115,10 @@ def _differ(one: Symbol, other: Symbol) -> bool:
     parts = (_QUOTIENT, _REST)
     pair = one.template in parts and other.template in parts and one.operands == other.operands
     return one != other and not pair and bool(_roots(one) & _roots(other))
+
+
+def _moves(monomial: tuple[Symbol, ...]) -> bool:
+    return any(not s.launch for s in monomial)
 
 
 def _roots(symbol: Symbol) -> set[Symbol]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..bench.sizes import sizes_of
-from ..contract import Contract, LaunchConfig, complete, evaluate
+from ..contract import Contract, LaunchConfig, complete, evaluate, extent_of
 from ..verify.cases import ALL_SCHEDULES, Case, Layout
 from .launches import Launch
 
@@ -119,8 +119,8 @@ def trips_of(contract: Contract, case: Case) -> int | None:
         return None
     size, tile = contract.contracted
     known = {**dict(case.values), **case.constants(contract)}
-    length, extent = known.get(size), known.get(tile)
-    return -(-length // extent) if isinstance(length, int) and isinstance(extent, int) and extent else None
+    length, extent = known.get(size), extent_of(tile, known)
+    return -(-length // extent) if isinstance(length, int) and extent else None
 
 
 def _value(name: str, value: Any) -> object:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ..bench.itemsize import itemsize
 from ..bench.sizes import sizes_of
-from ..contract import Contract
+from ..contract import Contract, extent_of
 from ..verify.cases import Case
 from ..verify.inputs import stages_of
 from .replay import has_own_grid, trips_of
@@ -60,8 +60,8 @@ def scaled(contract: Contract, case: Case) -> Case | None:
 
 def _shorten(values: dict[str, object], known: Mapping[str, object], size: str, tile: str, tiles: int) -> None:
     """At most so many whole tiles, and the same remainder."""
-    length, extent = values.get(size), known.get(tile)
-    if isinstance(length, int) and isinstance(extent, int) and extent > 0:
+    length, extent = values.get(size), extent_of(tile, known)
+    if isinstance(length, int) and extent is not None and extent > 0:
         rest = length % extent
         values[size] = min(length, tiles * extent + rest)
 

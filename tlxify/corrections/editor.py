@@ -262,7 +262,7 @@ class Editor:
     def _trips(self, text: str) -> tuple[str, str] | None:
         if text == "unknown":
             return None
-        match = re.fullmatch(r"cdiv\((\w+), (\w+)\)", text)
+        match = re.fullmatch(r"cdiv\((\w+), (\w+(?: \* \w+)*)\)", text)
         if match is None:
             raise grammar.ContractTextError("trips", f"cannot read {text!r}", "cdiv(K, BLOCK_K) or unknown")
         return match[1], match[2]

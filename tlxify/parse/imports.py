@@ -22,6 +22,9 @@ from .module import CHOSEN, SEVERAL, Parsed, is_jit, literal_value, parse_alone
 
 #: How many modules a name may be passed on through.
 HOPS = 8
+#: What kernels ask of their platform, and the answer where a converted kernel can run at all: on an NVIDIA GPU.
+#: Elsewhere the answer is a string, which the launcher's fingerprint notices.
+PLATFORM: Mapping[str, None] = {"torch.version.hip": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,8 @@ class SourceTree:
 
     def _chain(self, path: Path, known: Parsed, chain: str, hops: int) -> tuple[str, Found | None]:
         """Follows a chain past modules: how much of it that took, and what is there; None for an unbound name."""
+        if (platform := _platform(known, chain)) is not None:
+            return chain, platform
         prefix, *rest = chain.split(".")
         found = self._member(path, known, prefix, hops)
         while isinstance(found, Path) and rest:
@@ -237,3 +242,15 @@ class SourceTree:
 
     def _named(self, place: Path) -> str:
         return f"`{place.relative_to(self.root).as_posix()}`"
+
+
+def _platform(known: Parsed, chain: str) -> Constant | None:
+    """The answer to a question that a module asks of its platform; None for any other chain."""
+    head, *rest = chain.split(".")
+    match known.bound.get(head, []):
+        case [Binding(what=Import(module=module, level=0, leaf=leaf), statement=statement)]:
+            canonical = ".".join(part for part in (module, leaf, *rest) if part)
+            if canonical in PLATFORM:
+                name = canonical.rpartition(".")[2]
+                return Constant(name, PLATFORM[canonical], Span.of(statement), known.module, True)
+    return None

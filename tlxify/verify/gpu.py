@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..contract import Contract, evaluate
+from ..contract import Contract, evaluate, extent_of
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 from .buffers import Inapplicable, Memory, make_arguments
@@ -113,8 +113,9 @@ def gpu_cases(contract: Contract, *, guarded: bool = True) -> list[Case]:
         scaled = {**dict(case.values), **called}
         pairs = [*contract.tiled, *([contract.contracted] if contract.contracted else [])]
         for size, tile in pairs:
-            value, step, full = scaled[size], small.get(tile), {**own, **called}.get(tile)
-            if isinstance(value, int) and isinstance(step, int) and isinstance(full, int):
+            value, full = scaled[size], extent_of(tile, {**own, **called})
+            step = extent_of(tile, {**own, **called, **small})
+            if isinstance(value, int) and step and full:
                 tiles = (value + step // 2) // step
                 scaled[size] = max(0, tiles * full + value - tiles * step)
         cases.append(replace(case, tiles=(), values=tuple(scaled.items())))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ..contract import Contract, TensorSpec, cdiv, evaluate
+from ..contract import Contract, TensorSpec, cdiv, evaluate, extent_of
 from .cases import ALL_SCHEDULES, FEW_SCHEDULES, ONE_SCHEDULE, Case, Data, Layout, Path
 from .layouts import usual_layouts
 
@@ -115,8 +115,8 @@ def own_tiles(contract: Contract, case: Case) -> Case:
     small, own = dict(case.tiles), dict(contract.configs[case.config].values)
     values = dict(case.values)
     for size, tile in [*contract.tiled, *([contract.contracted] if contract.contracted else [])]:
-        value, step, full = values.get(size), small.get(tile), own.get(tile)
-        if isinstance(value, int) and isinstance(step, int) and isinstance(full, int):
+        value, step, full = values.get(size), extent_of(tile, {**own, **small}), extent_of(tile, own)
+        if isinstance(value, int) and step and full:
             tiles = (value + step // 2) // step
             values[size] = max(0, tiles * full + value - tiles * step)
     return with_sizes(replace(case, tiles=(), values=tuple(values.items())), contract)
@@ -125,14 +125,15 @@ def own_tiles(contract: Contract, case: Case) -> Case:
 def _tiles(contract: Contract) -> list[str]:
     named = [tile for _, tile in contract.tiled]
     if contract.contracted is not None:
-        named.append(contract.contracted[1])
+        of = contract.contracted[1]
+        named += [of] if of.isidentifier() else []  # else a step of several tiles: they are among the constexprs
     return list(dict.fromkeys([*named, *(spec.name for spec in contract.constexprs if spec.kind == "tile")]))
 
 
 def tile_extent(constants: dict[str, object], tile: str) -> int:
-    """Elements along one axis of a tile."""
-    extent = constants.get(tile, SMALL_TILE)
-    return extent if isinstance(extent, int) else SMALL_TILE
+    """Elements along one axis of a tile, or of a step of the loop."""
+    extent = extent_of(tile, constants)
+    return SMALL_TILE if extent is None else extent
 
 
 def base_case(contract: Contract, index: int, *, small: bool = True) -> Case:

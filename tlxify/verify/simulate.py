@@ -134,6 +134,8 @@ class Simulation:
         if case.zeroed is not None:
             target = replace(case, values=tuple({**dict(case.values), case.zeroed: 0}.items()))
         try:
+            if target is not case and make_arguments(self.contract, target, 0).grid != arguments.grid:
+                return  # of a launch with nothing in it there would be other programs, or none
             expected = reference(self.loaded.source, self.contract, target)
         except (NoLaunch, Inapplicable):
             return

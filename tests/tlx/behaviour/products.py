@@ -65,6 +65,24 @@ def narrow(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     tl.store(places, acc)
 
 
+@tlx.jit
+def kept(a, b, c, rounds, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    left, right, places = load_tiles(a, b, c, M, N, K)
+    b_tile = tlx.local_alloc((K, N), tl.float16, 1)
+    tlx.local_store(b_tile[0], right)
+    tlx.fence("async_shared")
+    acc = tl.zeros((M, N), tl.float32)
+    p = left.to(tl.float32)
+    for k in range(1, rounds):
+        # What is left of the round before is rounded where it is multiplied.
+        acc = tlx.async_dot(p.to(tl.float16), b_tile[0], acc)
+        acc = tlx.async_dot_wait(0, acc)
+        p = left.to(tl.float32) * k + 1.0 / 4096
+    acc = tlx.async_dot(p.to(tl.float16), b_tile[0], acc)
+    acc = tlx.async_dot_wait(0, acc)
+    tl.store(places, acc)
+
+
 def operands(m: int, n: int, k: int, dtype: type) -> tuple[np.ndarray, ...]:
     """Small whole numbers: their products and sums are exact in fp16 as well."""
     rng = np.random.default_rng(0)
@@ -74,6 +92,11 @@ def operands(m: int, n: int, k: int, dtype: type) -> tuple[np.ndarray, ...]:
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def kept_sum(a: np.ndarray, b: np.ndarray, c: np.ndarray, rounds: int) -> np.ndarray:
+    steps = [a, *((a.astype(np.float32) * k + np.float32(1 / 4096)).astype(np.float16) for k in range(1, rounds))]
+    return sum(product(step, b) for step in steps)
 
 
 SHAPE = {"M": 64, "N": 64, "K": 64}
@@ -90,5 +113,6 @@ CASES = {
     "overlapped": Case(
         overlapped, lambda: operands(64, 64, 64, np.float32), {2: lambda a, b, c: 3 * product(a, b)}, SHAPE
     ),
+    "kept": Case(kept, lambda: (*operands(64, 64, 64, np.float32), 5), {2: kept_sum}, SHAPE, tolerance=1e-5),
     "narrow": Case(narrow, lambda: operands(64, 64, 64, np.float16), {2: lambda a, b, c: product(a, b)}, SHAPE),
 }

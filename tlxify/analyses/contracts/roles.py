@@ -49,7 +49,10 @@ def covered(facts: Facts, extents: Extents) -> dict[str, str]:
 
 
 def walked(facts: Facts, extents: Extents, loop: LoopFact | None) -> Sized | None:
-    """(extent, tile) of the axis along which the tiles of a loop move with every trip."""
+    """(extent, step) of the axis along which the tiles of a loop move with every trip.
+
+    The step is a tile, or as many of them as programs take turns: `BLOCK_K * SPLIT_K`.
+    """
     if loop is None or loop.step is None:
         return None
     for _, access in facts.accesses:
@@ -58,8 +61,10 @@ def walked(facts: Facts, extents: Extents, loop: LoopFact | None) -> Sized | Non
                 continue
             length = facts.axis(d.axis).length
             steps = d.coordinate - d.coordinate.substitute({loop.trip: Poly()})
-            if steps == length * Poly.of(loop.trip):
-                return extents.of[d.axis], length.text()
+            if length.monomial and steps.terms:
+                turns, rest = steps.divide(length * Poly.of(loop.trip))
+                if not rest.terms and turns.launch and turns.monomial:
+                    return extents.of[d.axis], (length * turns).text()
     return None
 
 

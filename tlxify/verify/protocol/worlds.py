@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...contract import Contract, LaunchConfig
+from ...contract import Contract, LaunchConfig, extent_of
 from ..grids import settle_grid
 from .world import World
 
@@ -93,9 +93,9 @@ def _world(
         values[size] = 2 * extent - 3 if isinstance(extent, int) else 125
     if contract.contracted is not None:
         size, tile = contract.contracted
-        extent = constants.get(tile, 64)
+        extent = extent_of(tile, values)
         ragged = 3 if seed and trips else 0
-        values[size] = trips * extent - ragged if isinstance(extent, int) else 64 * trips
+        values[size] = 64 * trips if extent is None else trips * extent - ragged
     grid = settle_grid(contract, values)
     total = 1
     for extent in grid:
