@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tlxify.conversion import Conversion
 from tlxify.facts import Facts
-from tlxify.pipeline import analyze, convert
+from tlxify.pipeline import TIERS, analyze, convert
 from tlxify.source import SourceFile
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,7 +38,7 @@ def names() -> list[str]:
     return sorted(f"{path.parent.name}/{path.stem}" for path in files if path.parent.name != "golden")
 
 
-def kernels(wanted: Sequence[str] = ()) -> list[Kernel]:
+def kernels(wanted: Sequence[str] = (), tier: str = TIERS[0]) -> list[Kernel]:
     """The converted kernels, or those of the files that are named. Raises SystemExit for a name that there is not."""
     known = names()
     if unknown := sorted(set(wanted) - set(known)):
@@ -46,7 +46,7 @@ def kernels(wanted: Sequence[str] = ()) -> list[Kernel]:
     found = []
     for name in wanted or known:
         source = SourceFile(f"corpus/{name}.py", (CORPUS / f"{name}.py").read_text())
-        for outcome in convert(source).kernels:
+        for outcome in convert(source, tier=tier).kernels:
             if outcome.conversion is not None:
                 found.append(Kernel(name, outcome.conversion, analyze(source, outcome.name)[0].facts))
     return found

@@ -27,6 +27,7 @@ from tlxify.bench.report import Row
 from tlxify.bench.run import Measured, bench, warm
 from tlxify.bench.session import config_text
 from tlxify.bench.shapes import filling, named
+from tlxify.pipeline import TIERS
 from tlxify.verify.cases import Case
 from tlxify.verify.child import Limits
 from tlxify.verify.compiled import dispatched
@@ -150,6 +151,7 @@ def main() -> int:
     """The command; returns its exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="attention/forward, …; all by default")
+    parser.add_argument("--tier", choices=TIERS, default=TIERS[0], help="what the kernels are converted to")
     parser.add_argument("--json", type=Path, required=True, help="the report")
     parser.add_argument("--seconds", type=float, default=180.0, help="for compiling; what is left compiles later")
     parser.add_argument("--limit", type=float, default=240.0, help="seconds for timing")
@@ -157,7 +159,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     options = parser.parse_args()
     begun = time.monotonic()
-    found = kernels(options.kernels)
+    found = kernels(options.kernels, options.tier)
     measured = [Measured(kernel.conversion, kernel.facts, cases_of(kernel)) for kernel in found]
 
     def compiling(each: Measured) -> None:

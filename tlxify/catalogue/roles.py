@@ -10,7 +10,7 @@ RULES = (
         outcome="no-dot",
         title="no dot",
         fact="`{name}` contains no `tl.dot`, also not through its helpers.",
-        remedy="Nothing to do: warp specialization pays by keeping the tensor cores fed.",
+        remedy="Nothing to do, or `--tier descriptors` for plain Triton that loads through descriptors.",
         why=("Without a matrix product there is no consumer of tiles, and the compiler's own pipelining is as good."),
         example="""
             @triton.jit
