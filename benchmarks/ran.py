@@ -130,7 +130,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="also what ran and has not changed")
     options = parser.parse_args()
     begun = time.monotonic()
-    found = kernels(options.kernels, options.tier)
+    found = kernels(options.kernels, tier=options.tier)
     run = Run(options.json, begun + options.seconds)
     if not options.kernels:  # what converts no more is not in the report any more
         run.known = {name: run.known[name] for name in {kernel.name for kernel in found} & run.known.keys()}

@@ -25,7 +25,7 @@ from .outcome import FileConversion, KernelOutcome, VerdictWord
 from .parse.forms import other_forms
 from .parse.kernels import enclosed_kernels, find_kernels, nested_kernels
 from .parse.module import parse_module
-from .plan import Plan
+from .plan import AUTO, Form, Plan
 from .reach import reach
 from .rewrites import blocks
 from .rolemap import role_lines
@@ -37,8 +37,14 @@ from .targets import HOPPER, Target
 
 #: What kernels are converted to: warp-specialized TLX, or plain Triton with descriptors.
 TIERS = ("tlx", "descriptors")
-#: Schedules by the name a user may ask for: whether program ids become a tile loop.
-SCHEDULES = {"auto": True, "persistent": True, "cooperative": False}
+#: Schedules by the name a user may ask for.
+SCHEDULES = {
+    "auto": AUTO,
+    "persistent": Form(),
+    "cooperative": Form(persistent=False),
+    "pingpong": Form(turns=True),
+    "ordered": Form(overlapped=False),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +135,7 @@ class Ways:
     """How kernels are to be converted."""
 
     target: Target
-    persistent: bool
+    form: Form
     profitable: bool
     #: Tiles that the source does not list are tried beside its own.
     own_tiles: bool
@@ -142,8 +148,8 @@ def _convert_one(
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
     """The kernel converted in the first form that can be; else why its first form cannot be."""
     outcome, piece = _convert_form(kernel, beside, width, ways)
-    for form in other_forms(kernel) if outcome.verdict_word == "declined" else ():
-        other, found = _convert_form(form, beside, width, ways)
+    for written in other_forms(kernel) if outcome.verdict_word == "declined" else ():
+        other, found = _convert_form(written, beside, width, ways)
         if found is not None:
             return other, found
     return outcome, piece
@@ -160,9 +166,7 @@ def _convert_form(
         source = sliced if kernel.written is None else cut(kernel.written, [sliced])
 
         def planned(facts: Facts) -> tuple[Plan, Contract]:
-            plan = make_plan(
-                kernel, facts, ways.target, persistent=ways.persistent, profitable=ways.profitable, tier=ways.tier
-            )
+            plan = make_plan(kernel, facts, ways.target, form=ways.form, profitable=ways.profitable, tier=ways.tier)
             return plan, contract_of(kernel, facts, ways.said)
 
         for facts in readings(kernel):
@@ -228,7 +232,7 @@ def make_plan(
     facts: Facts,
     target: Target = HOPPER,
     *,
-    persistent: bool = True,
+    form: Form = AUTO,
     profitable: bool = True,
     tier: str = TIERS[0],
 ) -> Plan:
@@ -246,7 +250,7 @@ def make_plan(
     parameters = tuple(param.name for param in kernel.params)
     if tier == "descriptors":
         return described.plan(facts, parameters, frozenset(taken), target)
-    return cooperative.plan(facts, parameters, frozenset(taken), target, persistent=persistent, profitable=profitable)
+    return cooperative.plan(facts, parameters, frozenset(taken), target, form=form, profitable=profitable)
 
 
 def _refused(kernel: Kernel, diagnostic: Diagnostic) -> KernelOutcome:

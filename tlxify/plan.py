@@ -16,6 +16,25 @@ from .source import Span
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """What a schedule may do besides dividing the roles."""
+
+    #: Program ids become a tile loop, where that is possible.
+    persistent: bool = True
+    #: But not where tiles take unequal numbers of trips: the chip deals those out as programs get done.
+    balanced: bool = False
+    #: The last dot of a trip is issued in the next one, where that changes no result.
+    overlapped: bool = True
+    #: Consumer groups take turns on the tensor cores; a kernel where nothing can be gained by it is refused.
+    turns: bool = False
+    #: Each consumer group has tiles of its own, and takes turns with the others by the tile.
+    alternating: bool = False
+
+
+AUTO = Form()
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """A parameter's memory as the tensor that a TMA descriptor describes."""
 
@@ -145,6 +164,63 @@ class InFlight:
     counted_by_loop: bool
     #: The loop may run again: the last slot must be released behind it.
     again: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """A loop whose last dot is issued a trip late, behind the dot that begins the next trip.
+
+    What a trip computes between the two then runs while the tensor cores multiply for the trip before. The first trip
+    stands in front of the loop, the last dot behind it.
+    """
+
+    loop: Span
+    #: Its variable and bounds, as text.
+    variable: str
+    start: str
+    stop: str
+    step: str
+    #: The dot behind which the late one is issued, and the late one.
+    ahead: Span
+    late: Span
+    #: The statement of the loop's body that looks at the late dot's sum before all others.
+    retire: Span
+    #: What carries the late dot's first operand into the next trip, and its rows and columns.
+    held: str
+    shape: tuple[str, str]
+    #: Something asks the late dot's tile for its type before the dot.
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Consumer groups take turns: each issues its dots when the one before it has, by hardware barriers."""
+
+    #: New constexpr: the hardware barrier of the first group; those of the others follow.
+    barrier: str
+    #: Dots in front of which a group waits for its turn. It passes it on behind them, or behind the late dot there.
+    dots: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """Consumer groups take whole tiles, one after the other: one stores its tile while the next multiplies."""
+
+    #: The statement that holds what is done for a tile, and which of its arms does: a loop over tiles, or a branch in
+    #: it. None: the kernel itself, whose program ids have become a tile loop.
+    block: tuple[Span, int] | None
+    #: New names: index of the group, and the variable that says whose tile comes next.
+    group: str
+    turn: str
+    #: New constexpr: the hardware barrier of the first group's turn to multiply; the others' follow.
+    barrier: str
+    #: Statements of that block: all dots stand from the first of them to the last.
+    first: Span
+    last: Span
+    #: Those from which to which it stores, where tiles are stored in the order in which they are multiplied.
+    stores: tuple[Span, Span] | None
+    #: What a group keeps of the block to count the slots of another group's tile.
+    counts: frozenset[Span]
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,11 +465,20 @@ class Plan:
     own: OwnTiles | None = None
     #: For plain Triton without roles: the loads that go through descriptors. Then there is one task, and no ring.
     described: tuple[Described, ...] = ()
+    #: Loops whose last dot is issued a trip late.
+    delayed: tuple[Delayed, ...] = ()
+    turns: Turns | None = None
+    alternation: Alternation | None = None
 
     @property
     def plain(self) -> bool:
         """Whether the converted kernel is plain Triton: descriptors, but no roles."""
         return bool(self.described)
+
+    @property
+    def group(self) -> str | None:
+        """The name of the consumer group's index; None where there is one group."""
+        return self.split.group if self.split else self.alternation.group if self.alternation else None
 
     def name(self, purpose: str) -> str:
         """The name chosen for a purpose."""
@@ -402,6 +487,10 @@ class Plan:
     def task(self, name: str) -> Task:
         """The task of that name."""
         return next(task for task in self.tasks if task.name == name)
+
+    def step(self, dot: Span) -> DotStep:
+        """The dot at that place."""
+        return next(step for step in self.dots if step.span == dot)
 
     def buffers(self) -> Iterator[tuple[Ring, Buffer]]:
         """Every buffer with its ring."""

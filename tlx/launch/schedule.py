@@ -45,6 +45,8 @@ class Schedule:
     grid_rank: int = 1
     #: The constexpr that counts the rows which consumer groups may share out; `None` where nothing can be split.
     split: str | None = None
+    #: Two consumer groups take tiles in turn, each whole ones.
+    alternating: bool = False
     #: The constexprs whose product is the output tile, for an estimate of what the epilogue takes in shared memory.
     output: tuple[str, ...] = ()
     #: Where there is more than one dot, the constexprs that are rows and columns of each result.

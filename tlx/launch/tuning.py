@@ -46,7 +46,7 @@ DEFAULT_WARPS, DEFAULT_STAGES = 4, 3
 #: Eight consumer warps: 256 threads of 232 registers and 128 of 40 in the producer fit the SM's 65536.
 MANY_REGISTERS = 232
 #: Codes of refusals that no other launch with these dtypes and tiles would escape.
-STRUCTURAL = ("rows", "box", "shared-memory")
+STRUCTURAL = ("rows", "box", "shared-memory", "registers")
 #: Entries of a config that fix what would otherwise be derived.
 OVERRIDES = ("CONSUMERS", "CONSUMER_WARPS", "CONSUMER_REGISTERS")
 
@@ -97,9 +97,9 @@ def plan_ring(
 ) -> RingPlan:
     """The converted kernel's share of one config; `arguments` are the source's by name, constexprs included.
 
-    Raises `Fallback` with code `rows` (too few for a consumer group), `box` (one the TMA cannot load),
-    `shared-memory` (not even two stages fit) or `guard-error` (`boxes` failed), and whatever `boxes` raises to leave a
-    config to the original.
+    Raises `Fallback` with code `rows` (too few for a consumer group), `box` (one the TMA cannot load), `registers` (a
+    group cannot hold a whole tile), `shared-memory` (not even two stages fit) or `guard-error` (`boxes` failed), and
+    whatever `boxes` raises to leave a config to the original.
     """
     narrow = any(view.itemsize == 1 for view in views.values())
     groups = (1, num_warps, 0)
@@ -122,7 +122,9 @@ def plan_ring(
     for rows in {arguments.get(rows) for rows, *_ in products}:
         if isinstance(rows, int) and rows % WGMMA_ROWS:
             raise Fallback("rows", f"a dot of {rows} rows; the tensor cores take multiples of {WGMMA_ROWS}")
-    ring = _fit(layouts, _epilogue_bytes(schedule, arguments), num_stages, consumers, warps, registers)
+    # Groups that take whole tiles in turn finish them side by side; those that share a tile have a part of it each.
+    epilogue = _epilogue_bytes(schedule, arguments) * (consumers if schedule.alternating else 1)
+    ring = _fit(layouts, epilogue, num_stages, consumers, warps, registers)
     if isinstance(ring, RingPlan):
         return ring
     raise Fallback(ring.code, ring.text)
@@ -247,7 +249,12 @@ def _consumer_groups(
     crowded = schedule.crowded or (narrow and several)
     most = CROWDED_ACCUMULATORS if crowded else TOO_MANY_ACCUMULATORS
     few = num_warps <= 4 and _accumulators(schedule, arguments, 4) <= most
-    consumers, warps = (1, 4) if few else (2, 4) if splits else (1, 8)
+    if schedule.alternating and _accumulators(schedule, arguments, 4) > most:
+        held = _accumulators(schedule, arguments, 4)
+        raise Fallback(
+            "registers", f"a whole tile is {held} registers of each thread of four warps; {most} is the most"
+        )
+    consumers, warps = (2, 4) if schedule.alternating else (1, 4) if few else (2, 4) if splits else (1, 8)
     consumers = arguments.get("CONSUMERS", consumers)
     warps = arguments.get("CONSUMER_WARPS", warps)
     registers = arguments.get("CONSUMER_REGISTERS", _registers(schedule, arguments, consumers * warps))

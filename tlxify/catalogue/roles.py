@@ -188,6 +188,21 @@ RULES = (
     ),
     Rule(
         code="TLX318",
+        outcome="declined",
+        title="nothing to take turns for",
+        fact="Consumer groups cannot take turns on the tensor cores here[: {why}].",
+        remedy="Convert it with `--schedule auto`.",
+        why=(
+            "Turns pay where one group computes while the other multiplies: between two dots of a trip, as the softmax "
+            "of attention."
+        ),
+        example="""
+            for k in range(0, tl.cdiv(K, BLOCK_K)):
+                acc = tl.dot(a, b, acc)  # converted with --schedule pingpong
+        """,
+    ),
+    Rule(
+        code="TLX319",
         outcome="unprofitable",
         title="no tile for a descriptor",
         fact="`{name}` loads no tile of two axes through pointers.",

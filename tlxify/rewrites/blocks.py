@@ -80,10 +80,11 @@ class Piece:
                 f"# plan    {what}",
             )
         rings = ", ".join(buffer.name for _, buffer in plan.buffers())
-        groups = "consumer groups" if plan.split else "one consumer group"
+        groups = "consumer groups" if plan.group else "one consumer group"
         persistent = ", persistent" if plan.persistence else ""
         flying = "; one dot in flight" if any(step.in_flight for step in plan.dots) else ""
-        what = f"{plan.schedule}{persistent} for {plan.target}: one producer, {groups}; {rings}{flying}"
+        late = "; the last dot of a trip runs beside the next" if plan.delayed else ""
+        what = f"{plan.schedule}{persistent} for {plan.target}: one producer, {groups}; {rings}{flying}{late}"
         return (
             f"# kernel  {plan.kernel} -> {plan.converted}, source {self.fingerprint}",
             f"# plan    {what}",

@@ -155,6 +155,8 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
         schedule += ["persistent=True", f"grid_rank={plan.persistence.rank}"]
     if plan.split is not None:
         schedule.append(f'split="{plan.split.length}"')
+    if plan.alternation is not None:
+        schedule.append("alternating=True")
     if plan.products:
         schedule.append(f"output={_names(plan.products[0])}")
     if len(plan.products) > 1:

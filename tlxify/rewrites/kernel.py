@@ -9,12 +9,15 @@ When refused: never; what cannot be converted has no plan.
 
 from __future__ import annotations
 
+from functools import partial
+
 import libcst as cst
 
 from ..model import Kernel, Statement, walk
 from ..plan import Plan, decoded
 from ..source import Span
-from . import consumer, producer
+from . import consumer, late, producer
+from .dealt import dealt
 from .described import described_kernel
 from .lines import statements
 from .names import read_names
@@ -57,15 +60,17 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         acquiring=frozenset(site.first for ring in plan.rings for site in ring.sites),
     )
     filling = frozenset(fill.statement for _, _, fill in plan.fills())
+    keeps = plan.task("consumer").keeps - consumer.dropped(plan)
     finishing = Role(
         text,
-        plan.task("consumer").keeps,
+        keeps,
         consumer.texts(uses.replaced),
-        {**_program_ids(plan), **_rows(plan, tl), **uses.expressions},
+        {**_expressions(plan, tl), **uses.expressions},
         accesses={one.span: called(one, tl) for one in plan.written_out},
         at_loop_end=consumer.at_loop_end(plan),
         before=consumer.texts(uses.before),
         after=consumer.texts(uses.after),
+        heads=late.heads(plan),
         counters=counters,
         adopts=unseen,
         reversible=plan.reversible,
@@ -74,7 +79,13 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         # The producer shows what is said about an operand's load; the consumer need not say it again.
         silent=filling - {step.statement for step in plan.dots},
     )
+    finishing.before = {**finishing.before, **late.first_trips(plan, finishing, _expressions(plan, tl), tl)}
+    held = plan.alternation
+    if held is not None and held.block is not None:
+        finishing.blocks = {held.block: partial(dealt, plan, held, finishing, _expressions(plan, tl))}
     docstring, finishing_body = _without_docstring(finishing.body())
+    if held is not None and held.block is None:
+        finishing_body = dealt(plan, held, finishing, _expressions(plan, tl), finishing_body)
     body = [
         *docstring,
         *statements(rings(plan, tl)),
@@ -84,7 +95,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     block = function.body
     assert isinstance(block, cst.IndentedBlock)
     names = read_names(body)
-    purposes = ("STAGES", *(("CONSUMERS",) if plan.split else ()), "CONSUMER_WARPS", "CONSUMER_REGISTERS")
+    purposes = ("STAGES", *(("CONSUMERS",) if plan.group else ()), "CONSUMER_WARPS", "CONSUMER_REGISTERS")
     constexprs = [b.view.flag for _, b in plan.buffers() if b.view.flag] + [plan.name(purpose) for purpose in purposes]
     scalars = list(plan.persistence.extents) if plan.persistence else []
     own = frozenset(param.name for param in kernel.params)
@@ -133,6 +144,11 @@ def _program_ids(plan: Plan) -> dict[Span, str]:
     for span, axis in plan.num_programs:
         replacements[span] = held.extents[axis] if axis < held.rank else "1"
     return replacements
+
+
+def _expressions(plan: Plan, tl: str) -> dict[Span, str]:
+    """What the consumers write differently whatever they use slots for."""
+    return {**_program_ids(plan), **_rows(plan, tl)}
 
 
 def _rows(plan: Plan, tl: str) -> dict[Span, str]:

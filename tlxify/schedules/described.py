@@ -35,7 +35,7 @@ _CHECKS = frozenset({"static_assert", "assume", "device_assert", "docstring", "d
 def plan(facts: Facts, parameters: tuple[str, ...], taken: frozenset[str], target: Target) -> Plan:
     """The plan for a kernel. `parameters` are the kernel's, in order; `taken` are all names that it or its module uses.
 
-    Raises Decline TLX318 where nothing is loaded that a descriptor could load, TLX2xx with what is in the way of the
+    Raises Decline TLX319 where nothing is loaded that a descriptor could load, TLX2xx with what is in the way of the
     first tile where nothing else can be, TLX209 for a block pointer that cannot be written out.
     """
     for span in facts.returns:
@@ -89,8 +89,10 @@ def _placed(
             refused[load.id] = refusal.diagnostic
     whole_branches(facts, found, refused)
     loops = frozenset(span for number in found for span in facts.loads[number].loops[-1:])
-    around = frame(facts, parameters, Names(taken), target, loops, persistent=False, spelled=False)
-    around = replace(around, split=None, split_axis=None)
+    names = Names(taken)
+    around = frame(
+        facts, parameters, names, target, loops, persistent=False, balanced=False, divided=False, spelled=False
+    )
     where: dict[int, Placed] = {}
     for number, access in found.items():
         try:
@@ -100,7 +102,7 @@ def _placed(
     if not where:
         for problem in (refused[number] for number in sorted(refused)):
             raise Decline(problem.code, problem.span, **dict(problem.facts))
-        raise Decline("TLX318", None, name=facts.kernel)
+        raise Decline("TLX319", None, name=facts.kernel)
     return around, where
 
 

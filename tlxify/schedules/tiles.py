@@ -27,6 +27,8 @@ DEEPEST, SHALLOWEST = 6, 3
 
 def with_own_tiles(plan: Plan, tiling: Tiling, configs: tuple[LaunchConfig, ...], target: Target) -> Plan:
     """The plan with configs of our own, where any are worth trying."""
+    if plan.alternation is not None:
+        return plan  # a group has a whole tile to itself: those of the source are as large as it can hold
     relied_on = " ".join(plan.guard.claims)
     if any(re.search(rf"\b{name}\b", relied_on) for name in (tiling.rows, tiling.columns)):
         return plan

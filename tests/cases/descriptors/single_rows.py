@@ -8,4 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < N) * 2, mask=i < N)
-# declined: TLX318 at 0
+# declined: TLX319 at 0
