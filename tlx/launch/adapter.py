@@ -248,10 +248,11 @@ class Adapter:
         return self._layout(decision, guard, named, len(args)).prepare(plan, guard, named, forwarded, listed)
 
     def _listed_instead(self, named: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The first of the source's configs, where `named` is under none of them; else `None`."""
-        if any(all(named.get(name) == value for name, value in config.items()) for config in self._listed):
+        """The config of the source's that is most like `named`, which is under none of them; else `None`."""
+        alike = [sum(named.get(name) == value for name, value in config.items()) for config in self._listed]
+        if not alike or any(found == len(config) for found, config in zip(alike, self._listed, strict=True)):
             return None
-        return self._listed[0] if self._listed else None
+        return self._listed[alike.index(max(alike))]
 
     def facts(self, decision: Decision, ready: Prepared, named: Mapping[str, Any]) -> Facts:
         """What the policy may ask about a launch; `named` are the source's arguments."""

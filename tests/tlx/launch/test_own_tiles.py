@@ -172,6 +172,23 @@ def test_axes_that_number_no_tiles_are_as_usual(bench):
         assert bench.log[-1].arguments["BLOCK_N"] == width
 
 
+def test_the_usual_grid_is_that_of_the_config_that_tiles_were_taken_from(bench):
+    """One axis of the grid counts parts of the depth, of which configs make more or fewer."""
+    parts = {1: triton.Config({**TILES, "BLOCK_K": 32}, num_warps=8), 2: triton.Config(TILES, num_warps=8)}
+
+    def by_parts(meta):
+        return (*grid_of(meta), meta["BLOCK_K"] // 32)
+
+    def programs_and_parts(**meta):
+        return (*programs(**meta), None)
+
+    schedule = launch.Schedule(**{**_fields(SCHEDULE), "programs": programs_and_parts, "grid_rank": 2})
+    tuned = triton.autotune([*parts.values()], key=["M"], do_bench=fastest(bench.log))
+    kernel = bench.bind(tuned, schedule=schedule, converted=_two_axes)
+    kernel[by_parts](*operands())
+    assert (bench.log[-1].arguments["BLOCK_N"], bench.log[-1].arguments["GRID_1"]) == (256, 2)
+
+
 def _two_axes(
     a_desc, b_desc, c_ptr, M, N, K, stride_cm, stride_cn, GRID_0, GRID_1, BLOCK_M, BLOCK_N, BLOCK_K, ACTIVATION,
     A_TRANSPOSED, B_TRANSPOSED, STAGES, CONSUMERS, CONSUMER_WARPS, CONSUMER_REGISTERS,
