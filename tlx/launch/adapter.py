@@ -159,7 +159,7 @@ class Adapter:
         self._schedule = schedule
         self._counters = counters
         #: The constexprs of the configs of the source's tuner.
-        self._listed = [config.kwargs for config in configs]
+        self._listed: list[Mapping[str, Any]] = [config.kwargs for config in configs]
         self._defaults = {
             name: parameter.default
             for name, parameter in source.signature.parameters.items()
