@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tlxify.conversion import Conversion
 from tlxify.facts import Facts
-from tlxify.pipeline import analyze, convert
+from tlxify.pipeline import TIERS, analyze, convert
 from tlxify.source import SourceFile
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,6 +24,12 @@ class Kernel:
     name: str
     conversion: Conversion
     facts: Facts
+    schedule: str = "auto"
+
+    @property
+    def title(self) -> str:
+        """The name, and the schedule where one was asked for."""
+        return self.name if self.schedule == "auto" else f"{self.name} {self.schedule}"
 
     @property
     def made(self) -> str:
@@ -38,15 +44,19 @@ def names() -> list[str]:
     return sorted(f"{path.parent.name}/{path.stem}" for path in files if path.parent.name != "golden")
 
 
-def kernels(wanted: Sequence[str] = ()) -> list[Kernel]:
-    """The converted kernels, or those of the files that are named. Raises SystemExit for a name that there is not."""
+def kernels(wanted: Sequence[str] = (), schedule: str = "auto", tier: str = TIERS[0]) -> list[Kernel]:
+    """The converted kernels, or those of the files that are named, as far as the schedule suits them.
+
+    Raises SystemExit for a name that there is not.
+    """
     known = names()
     if unknown := sorted(set(wanted) - set(known)):
         raise SystemExit(f"no such kernel: {', '.join(unknown)}")
     found = []
     for name in wanted or known:
         source = SourceFile(f"corpus/{name}.py", (CORPUS / f"{name}.py").read_text())
-        for outcome in convert(source).kernels:
+        for outcome in convert(source, schedule=schedule, tier=tier).kernels:
             if outcome.conversion is not None:
-                found.append(Kernel(name, outcome.conversion, analyze(source, outcome.name)[0].facts))
+                facts = analyze(source, outcome.name)[0].facts
+                found.append(Kernel(name, outcome.conversion, facts, schedule))
     return found

@@ -1,6 +1,7 @@
 """Every converted kernel of the corpus against its source on a GPU, on a few launches each: speed per shape.
 
     python benchmarks/shapes.py --json benchmarks/results/corpus-h200.json
+    python benchmarks/shapes.py attention/forward --schedule auto --schedule pingpong --json FILE
 
 First everything is compiled, several kernels at a time (`--seconds` bounds this part); then one process times one
 launch after the other, source and conversion in turns, each with the config that is fastest for it. Nothing else may
@@ -27,6 +28,7 @@ from tlxify.bench.report import Row
 from tlxify.bench.run import Measured, bench, warm
 from tlxify.bench.session import config_text
 from tlxify.bench.shapes import filling, named
+from tlxify.pipeline import SCHEDULES, TIERS
 from tlxify.verify.cases import Case
 from tlxify.verify.child import Limits
 from tlxify.verify.compiled import dispatched
@@ -111,12 +113,24 @@ def cases_of(kernel: Kernel) -> tuple[Case, ...]:
     return tuple(found) or filling(contract)
 
 
+def tried_as_well(kernel: Kernel, entries: dict[str, int]) -> Kernel:
+    """The kernel with each config of its source once more, with these entries: the tuner takes what is fastest."""
+    conversion, mark = kernel.conversion, "schedule=tlx.Schedule("
+    configs = [
+        {**dict(config.values), "num_warps": config.num_warps, "num_stages": config.num_stages, **entries}
+        for config in conversion.contract.configs
+    ]
+    text = conversion.module_text.replace(mark, f"{mark}configs={configs!r}, ", 1)
+    return dataclasses.replace(kernel, conversion=dataclasses.replace(conversion, module_text=text))
+
+
 def facts_of(kernel: Kernel, loaded: Loaded, case: Case, config: str) -> dict[str, object] | None:
     """What the policy may know of the launch under the config that was fastest; None where the original ran."""
     contract = kernel.conversion.contract
     for index in range(len(contract.configs)):
         chosen = dataclasses.replace(case, config=index)
-        if config_text(chosen.launch_config(contract)) == config:
+        # Other depths of the rings are tried as well, of which the facts do not speak.
+        if config_text(chosen.launch_config(contract)).rpartition(", ")[0] == config.rpartition(", ")[0]:
             found = dispatched(loaded, chosen)
             return dataclasses.asdict(found[0].facts) if found is not None and found[0].facts is not None else None
     return None
@@ -140,21 +154,34 @@ def told(row: Row) -> str:
         return f"{row.kernel:34}{row.launch[:60]:62}{row.failure}"
     ratio = row.speedup["source"]
     speed = f"{row.ms['source'].median:9.4f} ms{row.ms['converted'].median:9.4f} ms{ratio.median:7.3f}"
-    return f"{row.kernel:34}{row.launch[:60]:62}{speed}  {row.path} {row.reason}"
+    retiled = row.speedup.get("retiled")
+    beside = "" if retiled is None else f", {retiled.median:.3f} over the source with tiles of ours"
+    return f"{row.kernel:34}{row.launch[:60]:62}{speed}  {row.path} {row.reason}{beside}  {row.configs['converted']}"
 
 
 def main() -> int:
     """The command; returns its exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="attention/forward, …; all by default")
+    parser.add_argument("--tier", choices=TIERS, default=TIERS[0], help="what the kernels are converted to")
+    parser.add_argument(
+        "--schedule", action="append", choices=list(SCHEDULES), help="repeatable: each kernel under each of them"
+    )
     parser.add_argument("--json", type=Path, required=True, help="the report")
     parser.add_argument("--seconds", type=float, default=180.0, help="for compiling; what is left compiles later")
     parser.add_argument("--limit", type=float, default=240.0, help="seconds for timing")
     parser.add_argument("--at-a-time", type=int, default=max(1, (os.cpu_count() or 2) * 3 // 4))
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument(
+        "--also", metavar="NAME=VALUE,…", help="entries of further configs: CONSUMERS=1,CONSUMER_WARPS=8"
+    )
     options = parser.parse_args()
     begun = time.monotonic()
-    found = kernels(options.kernels)
+    schedules = options.schedule or ["auto"]
+    found = [kernel for schedule in schedules for kernel in kernels(options.kernels, schedule, options.tier)]
+    if options.also:
+        entries = {name: int(value) for name, _, value in (one.partition("=") for one in options.also.split(","))}
+        found = [tried_as_well(kernel, entries) for kernel in found]
     measured = [Measured(kernel.conversion, kernel.facts, cases_of(kernel)) for kernel in found]
 
     def compiling(each: Measured) -> None:
@@ -173,7 +200,7 @@ def main() -> int:
         together=True,
         progress=lambda text: print(f"{time.monotonic() - begun:6.1f} {text}", flush=True),
     )
-    names = [kernel.name for kernel, each in zip(found, measured, strict=True) for _ in each.cases]
+    names = [kernel.title for kernel, each in zip(found, measured, strict=True) for _ in each.cases]
     rows = [dataclasses.replace(row, kernel=name) for row, name in zip(report.rows, names, strict=True)]
     data = dataclasses.replace(report, rows=tuple(rows)).data()
     options.json.write_text(json.dumps(data, indent=1) + "\n")  # the figures, whatever becomes of the facts

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,19 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT / "corpus").with_suffix(""))
 
 
+#: Kernels that show what a schedule does which is not chosen by itself.
+SCHEDULED = [
+    ("attention/forward", "pingpong"),
+    ("attention/causal", "pingpong"),
+    ("gemm/matmul", "pingpong"),
+    ("gemm/persistent", "pingpong"),
+]
+
+
 @functools.cache
-def converted(path: Path, *, profitable: bool = True):
-    return convert(SourceFile(str(path.relative_to(ROOT)), path.read_text()), profitable=profitable)
+def converted(path: Path, *, profitable: bool = True, schedule: str = "auto"):
+    source = SourceFile(str(path.relative_to(ROOT)), path.read_text())
+    return convert(source, profitable=profitable, schedule=schedule)
 
 
 @pytest.mark.parametrize("path", CONVERTED, ids=name)
@@ -43,6 +54,32 @@ def test_golden(path, request):
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(text)
     assert text == golden.read_text(), "run pytest tests/test_corpus.py --update-golden and read the diff"
+
+
+@pytest.mark.parametrize(("path", "schedule"), SCHEDULED)
+def test_golden_of_schedule(path, schedule, request):
+    source = ROOT / "corpus" / f"{path}.py"
+    golden = source.parent / "golden" / schedule / f"{source.stem}_tlx.py"
+    text = converted(source, schedule=schedule).sidecar_text
+    if request.config.getoption("--update-golden"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(text)
+    assert text == golden.read_text(), "run pytest tests/test_corpus.py --update-golden and read the diff"
+
+
+@pytest.mark.triton
+@pytest.mark.parametrize(("path", "schedule"), SCHEDULED)
+def test_schedule_simulated(path, schedule):
+    """A few launches on every schedule of the simulator."""
+    from tlxify.verify.cases import ALL_SCHEDULES
+    from tlxify.verify.simulate import simulate
+
+    (kernel,) = converted(ROOT / "corpus" / f"{path}.py", schedule=schedule).kernels
+    cases = [replace(case, schedules=ALL_SCHEDULES) for case in launches(kernel.contract, KINDS)]
+    tally = simulate(kernel.conversion, cases=cases)
+    assert not tally.source_fails
+    assert not tally.findings, [f"{evidence.text}: {evidence.detail}" for evidence in tally.findings.values()]
+    assert tally.specialized >= 2, "the launcher took the original"
 
 
 @pytest.mark.parametrize("path", DECLINED, ids=name)

@@ -10,8 +10,28 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from .contract import LaunchConfig
 from .facts import Sum
 from .source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a schedule may do besides dividing the roles."""
+
+    #: Program ids become a tile loop, where that is possible.
+    persistent: bool = True
+    #: But not where tiles take unequal numbers of trips: the chip deals those out as programs get done.
+    balanced: bool = False
+    #: The last dot of a trip is issued in the next one, where that changes no result.
+    overlapped: bool = True
+    #: Consumer groups take turns on the tensor cores; a kernel where nothing can be gained by it is refused.
+    turns: bool = False
+    #: Each consumer group has tiles of its own, and takes turns with the others by the tile.
+    alternating: bool = False
+
+
+AUTO = Form()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +167,63 @@ class InFlight:
 
 
 @dataclass(frozen=True, slots=True)
+class Delayed:
+    """A loop whose last dot is issued a trip late, behind the dot that begins the next trip.
+
+    What a trip computes between the two then runs while the tensor cores multiply for the trip before. The first trip
+    stands in front of the loop, the last dot behind it.
+    """
+
+    loop: Span
+    #: Its variable and bounds, as text.
+    variable: str
+    start: str
+    stop: str
+    step: str
+    #: The dot behind which the late one is issued, and the late one.
+    ahead: Span
+    late: Span
+    #: The statement of the loop's body that looks at the late dot's sum before all others.
+    retire: Span
+    #: What carries the late dot's first operand into the next trip, and its rows and columns.
+    held: str
+    shape: tuple[str, str]
+    #: Something asks the late dot's tile for its type before the dot.
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Consumer groups take turns: each issues its dots when the one before it has, by hardware barriers."""
+
+    #: New constexpr: the hardware barrier of the first group; those of the others follow.
+    barrier: str
+    #: Dots in front of which a group waits for its turn. It passes it on behind them, or behind the late dot there.
+    dots: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """Consumer groups take whole tiles, one after the other: one stores its tile while the next multiplies."""
+
+    #: The statement that holds what is done for a tile, and which of its arms does: a loop over tiles, or a branch in
+    #: it. None: the kernel itself, whose program ids have become a tile loop.
+    block: tuple[Span, int] | None
+    #: New names: index of the group, and the variable that says whose tile comes next.
+    group: str
+    turn: str
+    #: New constexpr: the hardware barrier of the first group's turn to multiply; the others' follow.
+    barrier: str
+    #: Statements of that block: all dots stand from the first of them to the last.
+    first: Span
+    last: Span
+    #: Those from which to which it stores, where tiles are stored in the order in which they are multiplied.
+    stores: tuple[Span, Span] | None
+    #: What a group keeps of the block to count the slots of another group's tile.
+    counts: frozenset[Span]
+
+
+@dataclass(frozen=True, slots=True)
 class Ring:
     """Slots that the producer fills and the consumers empty, at one or several places of the kernel."""
 
@@ -204,7 +281,7 @@ class Barrier:
 class Task:
     """One role: a group of warps and the statements of the source it keeps."""
 
-    name: Literal["producer", "consumer"]
+    name: Literal["producer", "consumer", "program"]
     warps: str
     registers: str | None
     replicas: str | None
@@ -254,7 +331,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """What one dot multiplies out of slots: views of one dtype."""
+    """What one dot multiplies out of slots: views of one dtype; or what else goes through descriptors."""
 
     #: Pointer parameters of the source.
     parameters: tuple[str, ...]
@@ -263,6 +340,8 @@ class Operands:
     #: Descriptors of views that the dtypes of 8 bits do not allow in both orders: whether the contracted axis is
     #: contiguous where the view is transposed.
     along_depth: tuple[tuple[str, bool], ...] = ()
+    #: Whether all have one and the same.
+    same: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +383,36 @@ class Persistence:
     extents: tuple[str, ...]
     #: New name: the tile index.
     tile: str
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A load of the source that goes through a descriptor instead, where it stands."""
+
+    load: Span
+    statement: Span
+    view: View
+    #: Lengths of the tile, rows first.
+    tile: tuple[str, str]
+    #: Coordinates of the tile in the view, batch first.
+    coordinates: tuple[str, ...]
+    #: Names of the source kernel that the coordinates read.
+    reads: frozenset[str]
+    #: The name the tile is assigned to; None where the load is part of a larger expression.
+    name: str | None
+    #: The statement is a branch whose arms load the tile: all of it is replaced.
+    whole: bool
+    #: Lengths of the block where it has axes of one element, which the tile has not; else empty.
+    shape: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTiles:
+    """Configs with tiles that the source does not list, to be tuned over beside its own."""
+
+    configs: tuple[LaunchConfig, ...]
+    #: Programs along each axis of the source's grid, if it follows the tiles; None: as many as under its own configs.
+    programs: tuple[str | None, ...]
 
 
 def decoded(persistence: Persistence, axis: int) -> str:
@@ -353,6 +462,23 @@ class Plan:
     settled: tuple[tuple[Span, bool], ...] = ()
     #: Proofs and notes worth a comment in the output: (statement, text).
     notes: tuple[tuple[Span, str], ...] = ()
+    own: OwnTiles | None = None
+    #: For plain Triton without roles: the loads that go through descriptors. Then there is one task, and no ring.
+    described: tuple[Described, ...] = ()
+    #: Loops whose last dot is issued a trip late.
+    delayed: tuple[Delayed, ...] = ()
+    turns: Turns | None = None
+    alternation: Alternation | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the converted kernel is plain Triton: descriptors, but no roles."""
+        return bool(self.described)
+
+    @property
+    def group(self) -> str | None:
+        """The name of the consumer group's index; None where there is one group."""
+        return self.split.group if self.split else self.alternation.group if self.alternation else None
 
     def name(self, purpose: str) -> str:
         """The name chosen for a purpose."""
@@ -361,6 +487,10 @@ class Plan:
     def task(self, name: str) -> Task:
         """The task of that name."""
         return next(task for task in self.tasks if task.name == name)
+
+    def step(self, dot: Span) -> DotStep:
+        """The dot at that place."""
+        return next(step for step in self.dots if step.span == dot)
 
     def buffers(self) -> Iterator[tuple[Ring, Buffer]]:
         """Every buffer with its ring."""

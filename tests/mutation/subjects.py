@@ -21,7 +21,7 @@ from tests.golden import CASES, ROOT
 from tests.test_cases import CONVERTED, outcome
 from tests.test_cases_simulated import launches as launches_of
 from tests.test_corpus import CONVERTED as KERNELS
-from tests.test_corpus import converted
+from tests.test_corpus import SCHEDULED, converted
 from tests.tlx.sim import test_clusters_kernels, test_kernels
 from tests.tlx.sim.tutorials import (
     test_blackwell_attention,
@@ -125,14 +125,18 @@ def _simulated(convert: Callable[[], object]) -> Recipe:
 
 
 def corpus() -> list[Subject]:
-    """Every converted corpus kernel."""
+    """Every converted corpus kernel, some under further schedules."""
+    found = [(path, "auto", path.parent / "golden") for path in KERNELS]
+    for name, schedule in SCHEDULED:
+        path = ROOT / "corpus" / f"{name}.py"
+        found.append((path, schedule, path.parent / "golden" / schedule))
     return [
         Subject(
             "corpus",
-            str((path.parent / "golden" / f"{path.stem}_tlx.py").relative_to(ROOT)),
-            (_simulated(lambda path=path: converted(path).kernels),),
+            str((folder / f"{path.stem}_tlx.py").relative_to(ROOT)),
+            (_simulated(lambda path=path, schedule=schedule: converted(path, schedule=schedule).kernels),),
         )
-        for path in KERNELS
+        for path, schedule, folder in found
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -37,12 +37,16 @@ class Box:
 class Schedule:
     """What the launcher must know of the plan behind a converted kernel."""
 
+    #: Plain Triton that loads through descriptors: no rings and no roles, warps and stages are the config's own.
+    plain: bool = False
     #: Programs fetch tiles until none is left: the grid is folded into `GRID_0`, `GRID_1`, ... and one launch axis.
     persistent: bool = False
     #: How many `GRID_i` parameters a persistent kernel has: the rank of the grid its source was written for.
     grid_rank: int = 1
     #: The constexpr that counts the rows which consumer groups may share out; `None` where nothing can be split.
     split: str | None = None
+    #: Two consumer groups take tiles in turn, each whole ones.
+    alternating: bool = False
     #: The constexprs whose product is the output tile, for an estimate of what the epilogue takes in shared memory.
     output: tuple[str, ...] = ()
     #: Where there is more than one dot, the constexprs that are rows and columns of each result.
@@ -55,6 +59,10 @@ class Schedule:
     configs: Sequence[Mapping[str, Any]] = ()
     #: What Triton's tuner keys those on where the source has no tuner of its own that we know.
     key: tuple[str, ...] = ()
+    #: Where those configs have tiles that the source does not list: given every argument and constexpr of the source by
+    #: name, how many programs its grid has along each axis if it follows the tiles; None: as many as under its own
+    #: configs. A launch whose grid says otherwise is the original's.
+    programs: Callable[..., tuple[int | None, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

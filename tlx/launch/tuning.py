@@ -46,7 +46,7 @@ DEFAULT_WARPS, DEFAULT_STAGES = 4, 3
 #: Eight consumer warps: 256 threads of 232 registers and 128 of 40 in the producer fit the SM's 65536.
 MANY_REGISTERS = 232
 #: Codes of refusals that no other launch with these dtypes and tiles would escape.
-STRUCTURAL = ("rows", "box", "shared-memory")
+STRUCTURAL = ("rows", "box", "shared-memory", "registers")
 #: Entries of a config that fix what would otherwise be derived.
 OVERRIDES = ("CONSUMERS", "CONSUMER_WARPS", "CONSUMER_REGISTERS")
 
@@ -97,14 +97,17 @@ def plan_ring(
 ) -> RingPlan:
     """The converted kernel's share of one config; `arguments` are the source's by name, constexprs included.
 
-    Raises `Fallback` with code `rows` (too few for a consumer group), `box` (one the TMA cannot load),
-    `shared-memory` (not even two stages fit) or `guard-error` (`boxes` failed), and whatever `boxes` raises to leave a
-    config to the original.
+    Raises `Fallback` with code `rows` (too few for a consumer group), `box` (one the TMA cannot load), `registers` (a
+    group cannot hold a whole tile), `shared-memory` (not even two stages fit) or `guard-error` (`boxes` failed), and
+    whatever `boxes` raises to leave a config to the original.
     """
     narrow = any(view.itemsize == 1 for view in views.values())
-    consumers, warps, registers = _consumer_groups(schedule, arguments, num_warps, narrow=narrow)
+    groups = (1, num_warps, 0)
+    if not schedule.plain:
+        groups = _consumer_groups(schedule, arguments, num_warps, narrow=narrow)
+    consumers, warps, registers = groups
     try:
-        chosen = boxes(**{**arguments, "CONSUMERS": consumers})
+        chosen = boxes(**(arguments if schedule.plain else {**arguments, "CONSUMERS": consumers}))
     except Fallback:
         raise
     except Exception as error:
@@ -113,14 +116,37 @@ def plan_ring(
         if name not in chosen or len(chosen[name].shape) != len(view.shape):
             raise Fallback("box", f"the boxes have none of {len(view.shape)} axes for {name}")
     layouts = tuple((name, chosen[name], views[name].itemsize, views[name].transposed) for name in views)
+    if schedule.plain:
+        return _plain(layouts, warps, num_stages)
     products = schedule.products or ((schedule.output,) if schedule.output else ())
     for rows in {arguments.get(rows) for rows, *_ in products}:
         if isinstance(rows, int) and rows % WGMMA_ROWS:
             raise Fallback("rows", f"a dot of {rows} rows; the tensor cores take multiples of {WGMMA_ROWS}")
-    ring = _fit(layouts, _epilogue_bytes(schedule, arguments), num_stages, consumers, warps, registers)
+    # Groups that take whole tiles in turn finish them side by side; those that share a tile have a part of it each.
+    epilogue = _epilogue_bytes(schedule, arguments) * (consumers if schedule.alternating else 1)
+    ring = _fit(layouts, epilogue, num_stages, consumers, warps, registers)
     if isinstance(ring, RingPlan):
         return ring
     raise Fallback(ring.code, ring.text)
+
+
+def _plain(layouts: tuple[tuple[str, Box, int, bool], ...], warps: int, stages: int) -> RingPlan:
+    """A launch of plain Triton: what it takes of shared memory is the compiler's affair. Raises `Fallback`."""
+    for name, box, itemsize, transposed in layouts:
+        if (refusal := _box_refusal(name, box, itemsize, transposed)) is not None:
+            raise refusal
+    return RingPlan(
+        stages=stages,
+        consumers=1,
+        consumer_warps=warps,
+        consumer_registers=0,
+        maxnreg=None,
+        resident=1,
+        asked=stages,
+        deepest=0,
+        deepest_paired=0,
+        boxes=MappingProxyType({name: box for name, box, _, _ in layouts}),
+    )
 
 
 @functools.lru_cache(maxsize=1024)
@@ -169,12 +195,14 @@ def candidates(
     source: Iterable[Any],
     *,
     grid_follows: bool,
+    own_tiles: bool = True,
 ) -> list[Candidate]:
     """The configs to tune over: the source's that can be specialized, then ours; no two that come to the same plan.
 
     `complete` gives the arguments that reach the kernel under a config. `grid_follows` says that the grid is computed
-    from the config; otherwise only the source's tiles may be used. A config that `boxes` itself leaves to the original
-    stays in: its reason may lie in this launch only. Raises the first config's `Fallback` if none is left.
+    from the config; otherwise, and without `own_tiles`, only the source's tiles may be used. A config that `boxes`
+    itself leaves to the original stays in: its reason may lie in this launch only. Raises the first config's `Fallback`
+    if none is left.
     """
     found: dict[tuple[Any, ...], Candidate] = {}
     refusals: list[Fallback] = []
@@ -198,9 +226,12 @@ def candidates(
     for config in source:
         for depth in _deeper(schedule, boxes, views, complete(config), config):
             offer(_with_depth(config, depth), added=True)
+    # What a hook of a config does to the arguments, nobody would do for tiles of ours.
+    hooked = any(config.pre_hook is not None for config in source)
     for entry in schedule.configs:
         config = config_of(entry)
-        if grid_follows or any(_same_tiles(config, own) for own in source):
+        other = grid_follows and own_tiles and not (schedule.programs is not None and hooked)
+        if ((found or not source) and other) or any(_same_tiles(config, own) for own in source):
             offer(config, added=True)
     if not found:
         raise refusals[0] if refusals else Fallback("no-config", "the plan names no config that this grid allows")
@@ -218,7 +249,12 @@ def _consumer_groups(
     crowded = schedule.crowded or (narrow and several)
     most = CROWDED_ACCUMULATORS if crowded else TOO_MANY_ACCUMULATORS
     few = num_warps <= 4 and _accumulators(schedule, arguments, 4) <= most
-    consumers, warps = (1, 4) if few else (2, 4) if splits else (1, 8)
+    if schedule.alternating and _accumulators(schedule, arguments, 4) > most:
+        held = _accumulators(schedule, arguments, 4)
+        raise Fallback(
+            "registers", f"a whole tile is {held} registers of each thread of four warps; {most} is the most"
+        )
+    consumers, warps = (2, 4) if schedule.alternating else (1, 4) if few else (2, 4) if splits else (1, 8)
     consumers = arguments.get("CONSUMERS", consumers)
     warps = arguments.get("CONSUMER_WARPS", warps)
     registers = arguments.get("CONSUMER_REGISTERS", _registers(schedule, arguments, consumers * warps))

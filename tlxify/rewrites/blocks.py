@@ -72,11 +72,19 @@ class Piece:
     def summary(self) -> tuple[str, ...]:
         """Comment lines: what was planned."""
         plan = self.plan
+        if plan.plain:
+            names = ", ".join(dict.fromkeys(one.view.descriptor for one in plan.described))
+            what = f"descriptors for {plan.target}: plain Triton; {names}"
+            return (
+                f"# kernel  {plan.kernel} -> {plan.converted}, source {self.fingerprint}",
+                f"# plan    {what}",
+            )
         rings = ", ".join(buffer.name for _, buffer in plan.buffers())
-        groups = "consumer groups" if plan.split else "one consumer group"
+        groups = "consumer groups" if plan.group else "one consumer group"
         persistent = ", persistent" if plan.persistence else ""
         flying = "; one dot in flight" if any(step.in_flight for step in plan.dots) else ""
-        what = f"{plan.schedule}{persistent} for {plan.target}: one producer, {groups}; {rings}{flying}"
+        late = "; the last dot of a trip runs beside the next" if plan.delayed else ""
+        what = f"{plan.schedule}{persistent} for {plan.target}: one producer, {groups}; {rings}{flying}{late}"
         return (
             f"# kernel  {plan.kernel} -> {plan.converted}, source {self.fingerprint}",
             f"# plan    {what}",

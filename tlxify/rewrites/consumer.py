@@ -14,10 +14,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..facts import Sum
-from ..plan import DotStep, Fill, InFlight, Plan, Ring, Side, Site
+from ..plan import Delayed, DotStep, Fill, InFlight, Plan, Ring, Side, Site
 from ..source import Span
 from .lines import choice, operand
 from .producer import counted_at_end, slot_and_turn, slot_of
+from .turns import pass_turn, tile_turns, wait_for_turn
 
 
 @dataclass(slots=True)
@@ -38,20 +39,112 @@ def texts(lines: dict[Span, list[str]]) -> dict[Span, str]:
 def edits(plan: Plan) -> Edits:
     """Everything that the consumers do differently from the source, but for the ends of loops."""
     result = Edits()
+    late = {one.late: one for one in plan.delayed}
+    ahead = {one.ahead: one for one in plan.delayed}
+    apart = [_slot_of_late(plan, one) for one in plan.delayed]
     for ring, site, fill in plan.fills():
-        _use(plan, ring, site, fill, result)
+        if (ring, site, fill) not in apart:
+            _use(plan, ring, site, fill, result)
     for step in plan.dots:
-        _dot(plan, step, result)
-    for access in plan.written_out:
-        lines = [f"{name} = {text}" for name, text in access.positions]
-        result.before.setdefault(access.statement, []).extend(lines)
+        if step.span in late:
+            _hold(plan, late[step.span], step, result)
+        else:
+            _dot(plan, step, result, ahead.get(step.span))
+    _positions(plan, result)
     for ring in plan.rings:
         if ring.in_flight is not None:
             _retire_late(plan, ring, ring.in_flight, result)
             continue
         for site in ring.sites:
-            _release(ring, site, result)
+            if (ring, site, site.fills[0]) not in apart:
+                _release(ring, site, result)
+    for one in plan.delayed:
+        result.before[one.retire] = [*_retired(plan, one), *result.before.get(one.retire, [])]
+        if one.retire in result.replaced:
+            result.replaced[one.retire] = [*result.before.pop(one.retire), *result.replaced[one.retire]]
+        result.after[one.loop] = [*_behind(plan, one), *result.after.get(one.loop, [])]
+    for first, last, waits, passes in tile_turns(plan, plan.alternation) if plan.alternation else ():
+        result.before[first] = [*waits, *result.before.get(first, [])]
+        # What is still under way has been issued: the tensor cores take it first.
+        result.after[last] = [*passes, *result.after.get(last, [])]
     return result
+
+
+def first_trip(plan: Plan, one: Delayed) -> Edits:
+    """What the trip in front of a loop does differently from the source: its last dot comes with the next trip."""
+    result = Edits()
+    ring, site, late = _slot_of_late(plan, one)
+    for held, where, fill in plan.fills():
+        if (held, where, fill) != (ring, site, late):
+            _use(plan, held, where, fill, result)
+    if one.asked:
+        lines, _, _ = slot_and_turn(plan, ring, ring.counters[1])
+        said = "# Only its type is asked for here; its content is waited for with the dot that reads it."
+        result.replaced[late.statement] = [*lines, said, f"{late.name} = {_tile(plan, ring, late)}"]
+    for step in plan.dots:
+        if step.span == one.late:
+            _hold(plan, one, step, result)
+        else:
+            _dot(plan, step, result)
+    _positions(plan, result)
+    for held in plan.rings:
+        for where in held.sites:
+            if held.in_flight is None and (held, where) != (ring, site):
+                _release(held, where, result)
+    return result
+
+
+def _positions(plan: Plan, result: Edits) -> None:
+    """Where accesses that are written with ordinary pointers begin."""
+    for access in plan.written_out:
+        lines = [f"{name} = {text}" for name, text in access.positions]
+        result.before.setdefault(access.statement, []).extend(lines)
+
+
+def _hold(plan: Plan, one: Delayed, step: DotStep, result: Edits) -> None:
+    """What is left where the late dot stood: its first operand is kept, and the sum made ready for it."""
+    ready = [f"{step.result} = {step.addend}"] if step.sum is not Sum.ADDED else []
+    result.replaced.setdefault(step.statement, []).extend([*ready, f"{one.held} = {step.a.text}"])
+
+
+def dropped(plan: Plan) -> frozenset[Span]:
+    """Loads in whose place the consumers do nothing: the late dot names its slot itself."""
+    return frozenset(_slot_of_late(plan, one)[2].statement for one in plan.delayed)
+
+
+def _slot_of_late(plan: Plan, one: Delayed) -> tuple[Ring, Site, Fill]:
+    """The load whose tile the late dot multiplies by."""
+    b = plan.step(one.late).b
+    return next(
+        found for found in plan.fills() if found[2].buffer == b.buffer and one.loop.contains(found[2].statement)
+    )
+
+
+def _issued_late(plan: Plan, one: Delayed) -> list[str]:
+    """The dot of the trip before: waits for its slot, and is issued."""
+    ring, _, fill = _slot_of_late(plan, one)
+    step = plan.step(one.late)
+    rounded = f", out_dtype={step.rounded}" if step.rounded else ""
+    issue = f"{step.result} = tlx.async_dot({one.held}, {_side(step.b)}, {step.result}{rounded})"
+    return [*_acquire(plan, ring), f"{fill.name} = {_tile(plan, ring, fill)}", issue]
+
+
+def _retired(plan: Plan, one: Delayed) -> list[str]:
+    """The end of the dot of the trip before: nothing has looked at its sum until here."""
+    ring, _, _ = _slot_of_late(plan, one)
+    name = plan.step(one.late).result
+    lines = [f"{name} = tlx.async_dot_wait(0, {name})", f"tlx.barrier_arrive({ring.empty}[{ring.slot}])"]
+    return [*lines, f"{ring.used} += 1"]
+
+
+def _behind(plan: Plan, one: Delayed) -> list[str]:
+    """The last trip's dot, behind the loop, if there was a trip."""
+    inner = [*_issued_late(plan, one), *_retired(plan, one)]
+    return [
+        f"if {operand(one.stop)} > {operand(one.start)}:",
+        "    # The dot of the last trip.",
+        *(f"    {line}" for line in inner),
+    ]
 
 
 def at_loop_end(plan: Plan) -> dict[Span, str]:
@@ -83,7 +176,8 @@ def _tile(plan: Plan, ring: Ring, fill: Fill) -> str:
     return choice(buffer.view.flag, f"tlx.local_trans({straight})", straight)
 
 
-def _dot(plan: Plan, step: DotStep, result: Edits) -> None:
+def _dot(plan: Plan, step: DotStep, result: Edits, delayed: Delayed | None = None) -> None:
+    """A dot; behind it, where there is a `delayed` one, the late dot of the trip before."""
     a, b, name = _side(step.a), _side(step.b), step.result
     lines: list[str] = []
     onto = f", {name}"
@@ -93,9 +187,13 @@ def _dot(plan: Plan, step: DotStep, result: Edits) -> None:
         case Sum.ALONE | Sum.WITHIN:
             onto = f", {step.addend}" if step.addend else ""
     rounded = f", out_dtype={step.rounded}" if step.rounded else ""
+    lines += wait_for_turn(plan, step)
     lines.append(f"{name} = tlx.async_dot({a}, {b}{onto}{rounded})")
+    if delayed is not None:
+        lines += ["# The dot of the trip before runs beside what follows.", *_issued_late(plan, delayed)]
+    lines += pass_turn(plan, step)
     if not step.in_flight:
-        lines.append(f"{name} = tlx.async_dot_wait(0, {name})")
+        lines.append(f"{name} = tlx.async_dot_wait({0 if delayed is None else 1}, {name})")
     if step.sum is Sum.WITHIN:
         waiting = result.replaced.pop(step.statement, [])
         result.before.setdefault(step.statement, []).extend([*waiting, *lines])

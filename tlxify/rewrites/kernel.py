@@ -9,19 +9,21 @@ When refused: never; what cannot be converted has no plan.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 import libcst as cst
 
 from ..model import Kernel, Statement, walk
-from ..plan import Plan, WrittenOut, decoded
+from ..plan import Plan, decoded
 from ..source import Span
-from . import consumer, producer
-from .comments import comment_lines, comments_in
+from . import consumer, late, producer
+from .dealt import dealt
+from .described import described_kernel
 from .lines import statements
 from .names import read_names
 from .rings import rings
 from .role import Role
+from .shell import before_params, called, decorator_comments
 from .signature import signature
 from .structure import structured
 from .tasks import tasks
@@ -29,6 +31,8 @@ from .tasks import tasks
 
 def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     """The text of the converted kernel. `tl` is the module's name for `triton.language`."""
+    if plan.plain:
+        return described_kernel(kernel, plan, tl)
     text = structured(kernel)
     kept = plan.task("producer").keeps | plan.task("consumer").keeps
     fills, uses = producer.fills(plan, tl), consumer.edits(plan)
@@ -56,15 +60,17 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         acquiring=frozenset(site.first for ring in plan.rings for site in ring.sites),
     )
     filling = frozenset(fill.statement for _, _, fill in plan.fills())
+    keeps = plan.task("consumer").keeps - consumer.dropped(plan)
     finishing = Role(
         text,
-        plan.task("consumer").keeps,
+        keeps,
         consumer.texts(uses.replaced),
-        {**_program_ids(plan), **_rows(plan, tl), **uses.expressions},
-        accesses={one.span: _called(one, tl) for one in plan.written_out},
+        {**_expressions(plan, tl), **uses.expressions},
+        accesses={one.span: called(one, tl) for one in plan.written_out},
         at_loop_end=consumer.at_loop_end(plan),
         before=consumer.texts(uses.before),
         after=consumer.texts(uses.after),
+        heads=late.heads(plan),
         counters=counters,
         adopts=unseen,
         reversible=plan.reversible,
@@ -73,7 +79,13 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         # The producer shows what is said about an operand's load; the consumer need not say it again.
         silent=filling - {step.statement for step in plan.dots},
     )
+    finishing.before = {**finishing.before, **late.first_trips(plan, finishing, _expressions(plan, tl), tl)}
+    held = plan.alternation
+    if held is not None and held.block is not None:
+        finishing.blocks = {held.block: partial(dealt, plan, held, finishing, _expressions(plan, tl))}
     docstring, finishing_body = _without_docstring(finishing.body())
+    if held is not None and held.block is None:
+        finishing_body = dealt(plan, held, finishing, _expressions(plan, tl), finishing_body)
     body = [
         *docstring,
         *statements(rings(plan, tl)),
@@ -83,7 +95,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     block = function.body
     assert isinstance(block, cst.IndentedBlock)
     names = read_names(body)
-    purposes = ("STAGES", *(("CONSUMERS",) if plan.split else ()), "CONSUMER_WARPS", "CONSUMER_REGISTERS")
+    purposes = ("STAGES", *(("CONSUMERS",) if plan.group else ()), "CONSUMER_WARPS", "CONSUMER_REGISTERS")
     constexprs = [b.view.flag for _, b in plan.buffers() if b.view.flag] + [plan.name(purpose) for purpose in purposes]
     scalars = list(plan.persistence.extents) if plan.persistence else []
     own = frozenset(param.name for param in kernel.params)
@@ -100,16 +112,11 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         params=parameters,
         decorators=[cst.Decorator(decorator=cst.parse_expression(_decorator(plan)))],
         leading_lines=[],
-        lines_after_decorators=_decorator_comments(function),
-        whitespace_before_params=_before_params(function),
+        lines_after_decorators=decorator_comments(function),
+        whitespace_before_params=before_params(function),
         body=block.with_changes(body=body, footer=block.footer),
     )
     return text.module.with_changes(body=[result], header=[], footer=[]).code
-
-
-def _called(access: WrittenOut, tl: str) -> WrittenOut:
-    """The access with its function as the module calls it."""
-    return replace(access, function=f"{tl}.{access.function}") if access.function else access
 
 
 def _descriptors(plan: Plan) -> dict[str, list[str]]:
@@ -128,22 +135,6 @@ def _decorator(plan: Plan) -> str:
     return f"tlx.jit(do_not_specialize=[{names}])"
 
 
-def _before_params(function: cst.FunctionDef) -> cst.ParenthesizedWhitespace:
-    """A line break behind the opening parenthesis, with what is said there."""
-    said, last = function.whitespace_before_params, cst.SimpleWhitespace("    ")
-    if isinstance(said, cst.ParenthesizedWhitespace) and comments_in(said):
-        return said.with_changes(indent=True, last_line=last)
-    return cst.ParenthesizedWhitespace(indent=True, last_line=last)
-
-
-def _decorator_comments(function: cst.FunctionDef) -> list[cst.EmptyLine]:
-    """Comments between the source's decorators: those stay with the original, what was said about them is kept."""
-    texts = [c for decorator in function.decorators[:1] for c in comments_in(decorator.trailing_whitespace)]
-    texts += [c for decorator in function.decorators[1:] for c in comments_in(decorator)]
-    texts += [c for line in function.lines_after_decorators for c in comments_in(line)]
-    return comment_lines(texts)
-
-
 def _program_ids(plan: Plan) -> dict[Span, str]:
     """Program ids and counts of the source, decoded from the tile index."""
     held = plan.persistence
@@ -153,6 +144,11 @@ def _program_ids(plan: Plan) -> dict[Span, str]:
     for span, axis in plan.num_programs:
         replacements[span] = held.extents[axis] if axis < held.rank else "1"
     return replacements
+
+
+def _expressions(plan: Plan, tl: str) -> dict[Span, str]:
+    """What the consumers write differently whatever they use slots for."""
+    return {**_program_ids(plan), **_rows(plan, tl)}
 
 
 def _rows(plan: Plan, tl: str) -> dict[Span, str]:

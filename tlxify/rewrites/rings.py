@@ -11,6 +11,7 @@ When refused: never; sizes that do not fit are refused at the launch.
 from __future__ import annotations
 
 from ..plan import Plan, Ring
+from .turns import barriers
 
 
 def rings(plan: Plan, tl: str) -> str:
@@ -33,6 +34,7 @@ def rings(plan: Plan, tl: str) -> str:
         lines.append(f"{split.rows}: {tl}.constexpr = {split.length} // {plan.name('CONSUMERS')}")
     for ring in plan.rings:
         lines += _one(plan, ring, tl)
+    lines += barriers(plan, tl)
     return "\n".join(lines)
 
 

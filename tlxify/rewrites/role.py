@@ -10,7 +10,7 @@ When refused: never; liveness has decided what a role keeps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -41,6 +41,10 @@ HINTS = frozenset(
 FAR_HINTS = frozenset({"flatten", "warp_specialize"})
 
 
+#: What becomes of the statements of a block.
+Rewritten = Callable[[list[cst.BaseStatement]], list[cst.BaseStatement]]
+
+
 @dataclass(slots=True)
 class Role:
     """How one role is cut out of the kernel."""
@@ -57,6 +61,10 @@ class Role:
     at_loop_end: Mapping[Span, str] = field(default_factory=dict)
     before: Mapping[Span, str] = field(default_factory=dict)
     after: Mapping[Span, str] = field(default_factory=dict)
+    #: Loops that run over something else here.
+    heads: Mapping[Span, str] = field(default_factory=dict)
+    #: Blocks that become others: a loop's body, an arm of a branch.
+    blocks: Mapping[tuple[Span, int], Rewritten] = field(default_factory=dict)
     #: Loops whose counter has another name here.
     counters: Mapping[Span, str] = field(default_factory=dict)
     #: Comments to put above a kept statement.
@@ -71,6 +79,8 @@ class Role:
     settled: Mapping[Span, bool] = field(default_factory=dict)
     #: Comparisons that may be turned round.
     reversible: tuple[Span, ...] = ()
+    #: Rings take the place of the compiler's pipelining: what a loop asks of it is left out.
+    pipelined: bool = True
     _pending: list[str] = field(default_factory=list)
 
     def body(self) -> list[cst.BaseStatement]:
@@ -79,6 +89,27 @@ class Role:
         assert isinstance(block, cst.IndentedBlock)
         result = self._block(block.body)
         return self._flush(result)
+
+    def inside(self, statement: Span, arm: int = 0) -> list[cst.BaseStatement]:
+        """The statements of the body of the loop, or of an arm of the branch, at that place."""
+        node = self._find(self.text.function, statement)
+        assert node is not None
+        body = node.body if arm == 0 or not isinstance(node, cst.If) else node.orelse
+        if isinstance(body, cst.If):
+            return self._flush(self._block([body]))
+        assert body is not None
+        return self._flush(self._block(self._indented(body.body if isinstance(body, cst.Else) else body).body))
+
+    def _find(self, node: cst.CSTNode, span: Span) -> cst.For | cst.While | cst.If | None:
+        """The compound statement at that place."""
+        if isinstance(node, cst.For | cst.While | cst.If) and self.text.spans.get(node) == span:
+            return node
+        found = (self._find(child, span) for child in node.children)
+        return next((one for one in found if one is not None), None)
+
+    def _rewritten(self, inner: list[cst.BaseStatement], span: Span, arm: int) -> list[cst.BaseStatement]:
+        rewrite = self.blocks.get((span, arm))
+        return inner if rewrite is None else rewrite(inner)
 
     def _block(self, nodes: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
         result: list[cst.BaseStatement] = []
@@ -186,6 +217,7 @@ class Role:
         inner = self._flush(inner)
         self._pending = before
         inner += statements(self.at_loop_end.get(span, ""))
+        inner = self._rewritten(inner, span, 0)
         head = self._head(node).with_changes(body=block.with_changes(body=inner))
         if isinstance(node, cst.For) and isinstance(head, cst.For):
             said = comments_in(head.iter)
@@ -198,7 +230,10 @@ class Role:
         if isinstance(node, cst.For):
             span = self.text.span(node)
             pipelined = span in self.at_loop_end or any(span.contains(other) for other in self.replaced)
+            pipelined = pipelined and self.pipelined
             iterable = _without(node.iter, HINTS if pipelined else FAR_HINTS)
+            if span in self.heads:
+                return node.with_changes(iter=cst.parse_expression(self.heads[span]))
             return node.with_changes(iter=replace(iterable, self.text, self.expressions))
         return node.with_changes(test=replace(node.test, self.text, self.expressions))
 
@@ -212,10 +247,11 @@ class Role:
             said = [*comments_in(self._indented(body).header), *self._pending, *comments_in(_header(orelse.body))]
             self._pending = before
             test = replace(negated(node.test, self.text, self.reversible), self.text, self.expressions)
-            work = _suite(body, self._arm(orelse.body)).with_changes(header=cst.TrailingWhitespace())
+            inner = self._rewritten(self._arm(orelse.body), self.text.span(node), 1)
+            work = _suite(body, inner).with_changes(header=cst.TrailingWhitespace())
             lines = [*leading(node), *comment_lines(said)]
             return node.with_changes(test=test, body=work, orelse=None, leading_lines=lines)
-        inner = self._arm(body)
+        inner = self._rewritten(self._arm(body), self.text.span(node), 0)
         match orelse:
             case cst.If() if self.text.span(orelse) in self.settled:
                 kept = self._in_place(orelse, self.settled[self.text.span(orelse)])
@@ -223,7 +259,7 @@ class Role:
             case cst.If():
                 orelse = self._if(orelse) if self.text.span(orelse) in self.keeps else None
             case cst.Else(body=arm):
-                kept = self._arm(arm)
+                kept = self._rewritten(self._arm(arm), self.text.span(node), 1)
                 orelse = orelse.with_changes(body=_suite(arm, kept)) if kept else None
         return node.with_changes(
             test=replace(node.test, self.text, self.expressions),

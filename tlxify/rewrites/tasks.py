@@ -10,12 +10,15 @@ When refused: never; the plan says what the tasks are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from ..plan import Plan
 from .comments import comment_lines, with_leading
 from .lines import statements
 from .rings import listed
+from .turns import first_turn, last_turn
 
 
 def tasks(
@@ -32,18 +35,20 @@ def tasks(
         plan,
         tl,
     )
-    setup = [f"{plan.split.group}: {tl}.constexpr = tlx.async_task_replica_id()"] if plan.split else []
-    setup += [f"{ring.used} = 0" for ring in counted]
+    setup = [f"{plan.group}: {tl}.constexpr = tlx.async_task_replica_id()"] if plan.group else []
+    setup += [*first_turn(plan), *(f"{ring.used} = 0" for ring in counted)]
     arguments = f"num_warps={plan.name('CONSUMER_WARPS')}, registers={plan.name('CONSUMER_REGISTERS')}"
-    if plan.split:
+    if plan.group:
         arguments += f", replicate={plan.name('CONSUMERS')}"
     words = (
         f"# Consumers: each group multiplies its {plan.split.rows} rows of every slot, hands the slot back "
         "and finishes its rows."
         if plan.split
+        else "# Consumers: each group takes tiles in its turn; one finishes its own while the other multiplies."
+        if plan.alternation
         else "# Consumer: multiplies from each slot, hands it back and finishes the tile."
     )
-    consume = _task(arguments, words, setup, finishing, plan, tl)
+    consume = _task(arguments, words, setup, finishing, plan, tl, last_turn(plan))
     region = cst.parse_statement("with tlx.async_tasks():\n    pass\n")
     assert isinstance(region, cst.With)
     block = cst.IndentedBlock(
@@ -52,7 +57,15 @@ def tasks(
     return region.with_changes(body=block, leading_lines=[cst.EmptyLine(indent=False)])
 
 
-def _task(arguments: str, words: str, setup: list[str], body: list[cst.BaseStatement], plan: Plan, tl: str) -> cst.With:
+def _task(
+    arguments: str,
+    words: str,
+    setup: list[str],
+    body: list[cst.BaseStatement],
+    plan: Plan,
+    tl: str,
+    end: Sequence[str] = (),
+) -> cst.With:
     if plan.persistence is not None:
         held = plan.persistence
         tiles = " * ".join(held.extents)
@@ -63,5 +76,5 @@ def _task(arguments: str, words: str, setup: list[str], body: list[cst.BaseState
         body = [loop.with_changes(body=cst.IndentedBlock(body=body))]
     task = cst.parse_statement(f"with tlx.async_task({arguments}):\n    pass\n")
     assert isinstance(task, cst.With)
-    inner = [*statements("\n".join(setup)), *body]
+    inner = [*statements("\n".join(setup)), *body, *statements("\n".join(end))]
     return task.with_changes(body=cst.IndentedBlock(body=inner), leading_lines=comment_lines([words]))

@@ -7,18 +7,20 @@ tile loop, so that the producer fetches the next tile while this one is finished
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Facts, Sum, every
-from ..plan import Barrier, DotStep, Edge, Persistence, Plan, Ring, Task, fills_of
+from ..plan import AUTO, Barrier, DotStep, Edge, Form, Persistence, Plan, Ring, Task, fills_of
 from ..source import Span
 from ..targets import Target
-from . import order, requirements, rings, written
-from .buffers import Placed, placed
+from . import order, overlap, requirements, rings, written
+from .alternation import alternation
+from .buffers import Placed, in_place_fits, placed
 from .feeding import Feed, Feeding, feeding
 from .frame import Frame, frame
-from .launching import launch_guard
+from .launching import assumed, launch_guard
 from .naming import Names
 from .sites import Place, places, shared
 from .slicing import Reads, keep
@@ -37,7 +39,7 @@ def plan(
     taken: frozenset[str],
     target: Target,
     *,
-    persistent: bool = True,
+    form: Form = AUTO,
     profitable: bool = True,
     by_value: frozenset[str] = frozenset(),
     spelled: bool = True,
@@ -52,13 +54,26 @@ def plan(
     requirements.effects(facts)
     tree = Tree.of(facts.statements)
     around, feeds, where = _placed(
-        facts, tree, parameters, taken, target, by_value, persistent=persistent, profitable=profitable, spelled=spelled
+        facts,
+        tree,
+        parameters,
+        taken,
+        target,
+        by_value,
+        form,
+        profitable=profitable,
+        spelled=spelled,
     )
     groups = _groups(facts, tree, feeds, where)
     made = rings.build(around, tree, feeds, groups, where)
     views = _views(facts, parameters, made)
     made = rings.with_names(made, views)
     dots = rings.steps(around, feeds, made, views)
+    late = overlap.delayed(around, tree, feeds, made, dots) if form.overlapped else ()
+    again = partial(plan, facts, parameters, taken, target, profitable=profitable)
+    if form.turns and not form.alternating and not overlap.chained(facts, tree, feeds):
+        return again(form=replace(form, alternating=True), by_value=by_value, spelled=spelled)
+    turns = overlap.turns(around, tree, feeds) if form.turns and not form.alternating else None
     if "tlx" in taken:
         raise Decline("TLX104", None, what="the name `tlx` for something of its own")
     for name in sorted(order.used_names(facts, parameters) & set(_PASSED)):
@@ -66,30 +81,33 @@ def plan(
     introduced = {name: around.names.exactly(name) for name in _PASSED}
     filling = frozenset(fill.statement for _, _, fill in fills_of(made))
     fed = frozenset(fill.load for _, _, fill in fills_of(made))
-    again = partial(plan, facts, parameters, taken, target, profitable=profitable)
     try:
         rewritten = written.written_out(around, fed, filling | {step.statement for step in dots})
     except Decline:
         described = [load.descriptor for load in facts.loads] + [store.descriptor for store in facts.stores]
         if spelled and any(described):
-            return again(persistent=persistent, by_value=by_value, spelled=False)
+            return again(form=form, by_value=by_value, spelled=False)
         raise
-    tasks = _tasks(around, made, dots, introduced, written.reads(rewritten, facts))
+    roots = {**written.reads(rewritten, facts), **_consumer_roots(facts, made, dots)}
+    tasks = _tasks(around, made, roots, introduced, grouped=around.split is not None or form.alternating)
     order.not_read_back(facts, tasks[0].keeps - filling)
     tiles = frozenset(load.target for load in facts.loads if load.id in feeds.feeds and load.target)
     order.same_way(facts, tasks[0].keeps, filling, tiles)
     if names_read := order.misnamed(facts, tasks[1].keeps, made, dots) - by_value:
-        return again(persistent=persistent, by_value=by_value | names_read, spelled=spelled)
+        return again(form=form, by_value=by_value | names_read, spelled=spelled)
     if around.persistence and (
         order.rebound(facts, parameters, [task.keeps for task in tasks]) or _finishes_with_a_tile(facts, feeds)
     ):
-        return again(persistent=False, by_value=by_value, spelled=spelled)
+        return again(form=replace(form, persistent=False), by_value=by_value, spelled=spelled)
+    by_tile = None
+    if form.alternating:
+        by_tile = alternation(around, tree, made, dots, tasks[1].keeps, roots, _effects(facts))
     arrivals = introduced["CONSUMERS"] if around.split else "1"
     return Plan(
         kernel=facts.kernel,
         parameters=parameters,
         converted=around.names.fresh(f"_{facts.kernel.strip('_')}_ws"),
-        schedule="cooperative",
+        schedule="pingpong" if form.turns else "cooperative",
         target=target.name,
         rings=made,
         dots=dots,
@@ -108,6 +126,9 @@ def plan(
         crowded=order.joined(facts) or _held_beside(facts, feeds),
         counters=tuple(around.counters.items()),
         settled=facts.settled,
+        delayed=late,
+        turns=turns,
+        alternation=by_tile,
         notes=_notes(facts, [feed for feed in feeds.feeds.values() if feed.wrapped]),
     )
 
@@ -119,8 +140,8 @@ def _placed(
     taken: frozenset[str],
     target: Target,
     by_value: frozenset[str],
+    form: Form,
     *,
-    persistent: bool,
     profitable: bool,
     spelled: bool,
 ) -> tuple[Frame, Feeding, dict[int, Placed]]:
@@ -132,11 +153,23 @@ def _placed(
             requirements.worthwhile(facts, feeds)
         _some_feed(facts, feeds)
         loops = frozenset(span for feed in feeds.feeds.values() for span in feed.load.loops[-1:])
-        around = frame(facts, parameters, Names(taken), target, loops, persistent=persistent, spelled=spelled)
+        around = frame(
+            facts,
+            parameters,
+            Names(taken),
+            target,
+            loops,
+            persistent=form.persistent,
+            balanced=form.balanced,
+            divided=not form.alternating,
+            spelled=spelled,
+        )
         where: dict[int, Placed] = {}
         for number, feed in feeds.feeds.items():
             try:
-                where[number] = placed(around, feed)
+                one = placed(around, feed.load, feed.access)
+                in_place_fits(around, feed, one)
+                where[number] = one
             except Decline as refusal:
                 reasons[number] = refusal.diagnostic
         if len(where) == len(feeds.feeds):
@@ -190,13 +223,14 @@ def _edges(ring: Ring) -> tuple[Edge, ...]:
 def _tasks(
     around: Frame,
     made: tuple[Ring, ...],
-    dots: tuple[DotStep, ...],
+    roots: dict[Span, Reads],
     introduced: dict[str, str],
-    rewritten: dict[Span, Reads],
+    *,
+    grouped: bool,
 ) -> tuple[Task, ...]:
-    facts, replicas = around.facts, introduced["CONSUMERS"] if around.split else None
+    facts, replicas = around.facts, introduced["CONSUMERS"] if grouped else None
     producer = keep(facts.statements, _producer_roots(made))
-    consumer = keep(facts.statements, {**rewritten, **_consumer_roots(facts, made, dots)}, _effects(facts))
+    consumer = keep(facts.statements, roots, _effects(facts))
     warps, registers = introduced["CONSUMER_WARPS"], introduced["CONSUMER_REGISTERS"]
     return (
         Task("producer", str(around.target.producer_warps), None, None, producer),
@@ -260,16 +294,8 @@ def _calls(
 
 def _claims(facts: Facts, feeds: Feeding) -> tuple[str, ...]:
     """What the launch must confirm: what arms of the source that mask less rely on, and the values assumed here."""
-    assumed = [_assumed(name, value) for name, value in facts.assumed]
     found = [text for feed in feeds.feeds.values() for text in claims(facts, feed.access) or ()]
-    return tuple(dict.fromkeys([*assumed, *found]))
-
-
-def _assumed(name: str, value: object) -> str:
-    """That a parameter has the value that the facts hold for."""
-    if isinstance(value, bool):
-        return name if value else f"not {name}"
-    return f"{name} == {value!r}"
+    return tuple(dict.fromkeys([*assumed(facts), *found]))
 
 
 def _held_beside(facts: Facts, feeds: Feeding) -> bool:

@@ -37,20 +37,32 @@ def frame(
     filling: frozenset[Span],
     *,
     persistent: bool,
+    balanced: bool,
+    divided: bool,
     spelled: bool,
 ) -> Frame:
     """The frame of a plan. Persistence and splitting are choices: where one is not possible, the plan goes without.
 
-    `filling` are the loops in which slots are filled. Without `spelled`, accesses through descriptors stay as they are.
+    `filling` are the loops in which slots are filled; where their trips differ from tile to tile, `balanced` tiles are
+    not looped over. Without `divided`, one group takes all rows of a tile. Without
+    `spelled`, accesses through descriptors stay as they are.
     """
     unread = [loop for loop in facts.loops if loop.span in filling and loop.variable and not loop.variable.strip("_")]
     counters = {loop.span: names.fresh("k") for loop in unread}
-    persistence = _persistence(facts, parameters, names, filling) if persistent else None
-    axis = _split_axis(facts, parameters)
+    looped = persistent and not (balanced and unequal_trips(facts, filling))
+    persistence = _persistence(facts, parameters, names, filling) if looped else None
+    axis = _split_axis(facts, parameters) if divided else None
     if axis is not None and axis.boxed and not spelled:
         axis = None
     split = _split(axis, names) if axis else None
     return Frame(facts, target, names, counters, persistence, split, axis, spelled)
+
+
+def unequal_trips(facts: Facts, filling: frozenset[Span]) -> bool:
+    """Whether a loop that fills slots makes more trips in one program than in another: causal, of lengths in memory."""
+    bounds = [(loop.start, loop.stop) for loop in facts.loops if loop.span in filling and loop.kind == "range"]
+    lengths = [stop - start for start, stop in bounds if start is not None and stop is not None]
+    return any(not (symbol.launch or symbol.trip) for length in lengths for symbol in length.symbols)
 
 
 def _persistence(

@@ -106,7 +106,7 @@ def _in_flight(frame: Frame, tree: Tree, feeding: Feeding, place: Place, *, alon
     """The loop whose dots stay under way, if this place is filled once in every trip of one."""
     facts = frame.facts
     loop = next((loop for loop in facts.loops if place.loops and loop.span == place.loops[-1]), None)
-    if loop is None or loop.kind != "range" or place.block != (loop.span, 0) or not _counts_up(loop):
+    if loop is None or loop.kind != "range" or place.block != (loop.span, 0) or not counts_up(loop):
         return None
     dots = [dot for dot in facts.dots if loop.span in dot.loops]
     names = [dot.accumulator for dot in dots]
@@ -126,7 +126,7 @@ def _in_flight(frame: Frame, tree: Tree, feeding: Feeding, place: Place, *, alon
     return InFlight(loop.span, frame.counters.get(loop.span, loop.variable or ""), start, stop, counted, again)
 
 
-def _counts_up(loop: LoopFact) -> bool:
+def counts_up(loop: LoopFact) -> bool:
     """Whether the step is a sum of positive parts: sizes and tiles are; `-BLOCK_K` is none."""
     return loop.step is not None and loop.step != ZERO and all(coefficient > 0 for _, coefficient in loop.step.terms)
 

@@ -74,14 +74,27 @@ class _Slice:
         return any(statement.span in self.kept for statement in statements)
 
 
+def live_before(
+    statements: tuple[StatementFact, ...], roots: Mapping[Span, Reads], always: frozenset[Span] = frozenset()
+) -> frozenset[str]:
+    """Names that these statements of a role read before they bind them."""
+    return _Slice(_roots(statements, roots, always)).block(statements, frozenset())
+
+
 def keep(
     statements: tuple[StatementFact, ...], roots: Mapping[Span, Reads], always: frozenset[Span] = frozenset()
 ) -> frozenset[Span]:
     """The spans of the statements that a role with these roots keeps. `always` are kept with what they read."""
+    work = _Slice(_roots(statements, roots, always))
+    work.block(statements, frozenset())
+    return frozenset(work.kept)
+
+
+def _roots(
+    statements: tuple[StatementFact, ...], roots: Mapping[Span, Reads], always: frozenset[Span]
+) -> dict[Span, Reads]:
     everything = dict(roots)
     for statement in every(statements):
         if statement.span in always:
             everything.setdefault(statement.span, Reads(statement.reads, statement.binds))
-    work = _Slice(everything)
-    work.block(statements, frozenset())
-    return frozenset(work.kept)
+    return everything

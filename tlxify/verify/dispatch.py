@@ -15,7 +15,7 @@ from .oracle import as_constexpr
 #: SMs of the device that the launcher is told of: so few that programs fetch more than one tile.
 PROCESSORS = 2
 #: Reasons that lie in a config: no launch could specialize it, and leaving it to the original is right.
-STRUCTURAL = ("rows", "box", "shared-memory")
+STRUCTURAL = ("rows", "box", "shared-memory", "registers")
 #: The reason of a launch that contradicts what an option of its own says of its sizes.
 CLAIM = "claim"
 

@@ -59,6 +59,25 @@ def test_what_one_group_s_registers_cannot_hold_is_shared_by_two():
     assert (found.consumers, found.consumer_warps, found.consumer_registers) == (1, 4, 216)
 
 
+def test_groups_that_take_tiles_in_turn_hold_whole_ones():
+    alternating = launch.Schedule(alternating=True, output=("BLOCK_M", "BLOCK_N"))
+    for num_warps, rows in ((4, 64), (8, 128)):
+        found = plan(num_warps, 2, alternating, BLOCK_M=rows, BLOCK_N=128)
+        assert (found.consumers, found.consumer_warps, found.consumer_registers, found.maxnreg) == (2, 4, 232, None)
+        assert found.boxes["a_desc"].shape[0] * found.boxes["a_desc"].count == rows
+    with pytest.raises(Fallback, match="256 registers") as refusal:
+        plan(8, 2, alternating, BLOCK_M=128, BLOCK_N=256)
+    assert refusal.value.code == "registers"
+
+
+def test_two_tiles_are_finished_side_by_side():
+    alternating = launch.Schedule(alternating=True, output=("BLOCK_M", "BLOCK_N"))
+    one, two = (
+        plan(8, 99, schedule, BLOCK_M=128, BLOCK_N=128, BLOCK_K=32).deepest for schedule in (SCHEDULE, alternating)
+    )
+    assert two < one
+
+
 def test_an_accumulator_that_goes_through_a_branch_gets_twice_its_registers():
     crowded = launch.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), crowded=True)
     for rows, expected in ((128, (2, 4, 232)), (64, (1, 4, 232))):

@@ -1,0 +1,78 @@
+"""Which loops have their last dot issued late, who takes turns, and which tiles are of unequal length."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.golden import ROOT
+from tlxify.pipeline import analyze, convert
+from tlxify.schedules.frame import unequal_trips
+from tlxify.source import SourceFile
+
+
+def source(name):
+    path = ROOT / "corpus" / f"{name}.py"
+    return SourceFile(str(path), path.read_text())
+
+
+def plan(name, schedule="auto"):
+    (kernel,) = convert(source(name), schedule=schedule).kernels
+    return kernel.plan
+
+
+@pytest.mark.parametrize(
+    ("name", "loops"),
+    [
+        ("attention/forward", 1),
+        ("attention/causal", 2),
+        ("attention/backward_q", 0),  # what the late dot reads is read by the first as well
+        ("attention/probabilities", 0),  # each loop has one dot
+        ("gemm/matmul", 0),
+    ],
+)
+def test_loops_with_a_late_dot(name, loops):
+    assert len(plan(name).delayed) == loops
+    assert not plan(name, "ordered").delayed
+
+
+@pytest.mark.parametrize(
+    ("name", "dots"), [("attention/forward", 1), ("attention/causal", 2), ("attention/backward_q", 1)]
+)
+def test_turns_for_dots(name, dots):
+    found = plan(name, "pingpong")
+    assert found.turns is not None
+    assert len(found.turns.dots) == dots
+    assert found.alternation is None
+
+
+@pytest.mark.parametrize(
+    ("name", "in_loop", "in_order"), [("gemm/matmul", False, False), ("gemm/persistent", True, True)]
+)
+def test_turns_for_tiles(name, in_loop, in_order):
+    found = plan(name, "pingpong")
+    assert found.turns is None
+    assert found.split is None, "a group has all rows of its tiles"
+    assert [barrier.arrivals for barrier in found.barriers] == ["1", "1"], "one group uses a slot"
+    assert (found.alternation.block is not None, found.alternation.stores is not None) == (in_loop, in_order)
+
+
+def test_turns_are_taken_only_where_they_are_asked_for():
+    assert plan("attention/forward").turns is None
+    assert plan("gemm/matmul").alternation is None
+
+
+@pytest.mark.parametrize(
+    ("name", "unequal"),
+    [
+        ("attention/causal", True),
+        ("attention/window", True),
+        ("attention/varlen", True),
+        ("attention/forward", False),
+        ("gemm/matmul", False),
+        ("gemm/split_k", False),
+    ],
+)
+def test_tiles_of_unequal_length(name, unequal):
+    (analysis,) = analyze(source(name))
+    filling = frozenset(load.loops[-1] for load in analysis.facts.loads if load.loops)
+    assert unequal_trips(analysis.facts, filling) == unequal
