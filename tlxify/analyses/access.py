@@ -19,7 +19,6 @@ from .batches import batches
 from .bounds import Bounds, bounds_by_dim, limited, told
 from .values import MISSING, Term, Value
 
-
 #: Why a tile whose elements are read several times is no tile of a descriptor.
 REPEATED = "one of its axes does not move the address"
 

@@ -7,8 +7,9 @@ source has it and its operands pass through registers. A load that anything but 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, StatementFact, Sum, every
@@ -64,7 +65,7 @@ def feeding(
                     found[number] = _strided(facts, facts.loads[number], side)
                 except Decline as refusal:
                     refused[number] = refusal.diagnostic
-    _whole_branches(facts, found, refused)
+    whole_branches(facts, found, refused)
     plain = {n for n, one in found.items() if one.unmasked is None and facts.loads[n].target not in by_value}
     in_place = {n for n in plain if _alone(facts, n)}
     dots = [dot for dot in facts.dots if _reads_slots(facts, dot)]
@@ -99,7 +100,7 @@ def _candidates(facts: Facts, side: DotOperand) -> Iterable[int]:
     return () if side.after_dot else [n for n in sorted(side.loads - parts) if facts.loads[n].axes]
 
 
-def _whole_branches(facts: Facts, found: dict[int, _Found], refused: dict[int, Diagnostic]) -> None:
+def whole_branches(facts: Facts, found: MutableMapping[int, Any], refused: dict[int, Diagnostic]) -> None:
     """Takes back loads that stand for arms whose branch does something else as well: it is replaced whole."""
     while True:
         for number in found:
@@ -134,10 +135,10 @@ def _strided(facts: Facts, load: Load, side: DotOperand) -> _Found:
     """The tile behind a load, masked by the TMA or else by the consumers. Raises Decline TLX104, TLX2xx."""
     unmasked = None
     try:
-        access = requirements.strided(facts, load, side)
+        access = requirements.strided(facts, load, side.text)
         positions.end_inside(facts, access, load)
     except Decline as refusal:
-        access = masking.within_memory(facts, load, side, refusal)
+        access = masking.within_memory(facts, load, refusal)
         positions.end_inside(facts, access, load)
         unmasked = refusal.diagnostic
     positions.begin_inside(facts, access, load)

@@ -10,19 +10,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..diagnostics import Decline
-from ..facts import Access, Dimension, DotOperand, Facts, Load
+from ..facts import Access, Dimension, Facts, Load
 from . import requirements
 
 #: What a mask in registers is the remedy for: conditions beside bounds, what stands past the end, ends known too late.
 _BY_MASK = frozenset({"TLX204", "TLX205", "TLX211"})
 
 
-def within_memory(facts: Facts, load: Load, side: DotOperand, refusal: Decline) -> Access:
+def within_memory(facts: Facts, load: Load, refusal: Decline) -> Access:
     """The tile to load where the mask is the consumers' matter. Raises the refusal where it cannot be."""
     if refusal.diagnostic.code not in _BY_MASK or load.mask_reads is None or load.parts:
         raise refusal
+    others = {diagnostic.code for span, diagnostic in facts.problems if span == load.span}
     access = facts.access(load.span)
-    if access is None or any(d.waived or d.whole for d in access.dimensions):
+    if access is None or others - _BY_MASK or any(d.waived or d.whole for d in access.dimensions):
         raise refusal
     requirements.movable(facts, load)
     ended = tuple(replace(d, harmless=d.limit is not None) for d in access.dimensions)
