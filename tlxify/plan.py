@@ -30,7 +30,7 @@ class Form:
     alternating: bool = False
 
 
-AUTO = Form()
+AUTO = Form(balanced=True)
 
 
 @dataclass(frozen=True, slots=True)
