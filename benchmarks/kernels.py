@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tlxify.conversion import Conversion
 from tlxify.facts import Facts
-from tlxify.pipeline import analyze, convert
+from tlxify.pipeline import TIERS, analyze, convert
 from tlxify.source import SourceFile
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,7 +44,7 @@ def names() -> list[str]:
     return sorted(f"{path.parent.name}/{path.stem}" for path in files if path.parent.name != "golden")
 
 
-def kernels(wanted: Sequence[str] = (), schedule: str = "auto") -> list[Kernel]:
+def kernels(wanted: Sequence[str] = (), schedule: str = "auto", tier: str = TIERS[0]) -> list[Kernel]:
     """The converted kernels, or those of the files that are named, as far as the schedule suits them.
 
     Raises SystemExit for a name that there is not.
@@ -55,7 +55,7 @@ def kernels(wanted: Sequence[str] = (), schedule: str = "auto") -> list[Kernel]:
     found = []
     for name in wanted or known:
         source = SourceFile(f"corpus/{name}.py", (CORPUS / f"{name}.py").read_text())
-        for outcome in convert(source, schedule=schedule).kernels:
+        for outcome in convert(source, schedule=schedule, tier=tier).kernels:
             if outcome.conversion is not None:
                 facts = analyze(source, outcome.name)[0].facts
                 found.append(Kernel(name, outcome.conversion, facts, schedule))

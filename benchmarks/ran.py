@@ -25,6 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.kernels import Kernel, kernels
+from tlxify.pipeline import TIERS
 from tlxify.verdict import Rung, Verdict
 from tlxify.verify import Limits, verify
 
@@ -122,13 +123,14 @@ def main() -> int:
     """The command; returns its exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="attention/forward, …; all by default")
+    parser.add_argument("--tier", choices=TIERS, default=TIERS[0], help="what the kernels are converted to")
     parser.add_argument("--json", type=Path, required=True, help="the report, continued if it is there")
     parser.add_argument("--seconds", type=float, default=540.0, help="end by then, whatever is left")
     parser.add_argument("--at-a-time", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     parser.add_argument("--again", action="store_true", help="also what ran and has not changed")
     options = parser.parse_args()
     begun = time.monotonic()
-    found = kernels(options.kernels)
+    found = kernels(options.kernels, tier=options.tier)
     run = Run(options.json, begun + options.seconds)
     if not options.kernels:  # what converts no more is not in the report any more
         run.known = {name: run.known[name] for name in {kernel.name for kernel in found} & run.known.keys()}

@@ -28,7 +28,7 @@ from tlxify.bench.report import Row
 from tlxify.bench.run import Measured, bench, warm
 from tlxify.bench.session import config_text
 from tlxify.bench.shapes import filling, named
-from tlxify.pipeline import SCHEDULES
+from tlxify.pipeline import SCHEDULES, TIERS
 from tlxify.verify.cases import Case
 from tlxify.verify.child import Limits
 from tlxify.verify.compiled import dispatched
@@ -129,7 +129,8 @@ def facts_of(kernel: Kernel, loaded: Loaded, case: Case, config: str) -> dict[st
     contract = kernel.conversion.contract
     for index in range(len(contract.configs)):
         chosen = dataclasses.replace(case, config=index)
-        if config_text(chosen.launch_config(contract)) == config:
+        # Other depths of the rings are tried as well, of which the facts do not speak.
+        if config_text(chosen.launch_config(contract)).rpartition(", ")[0] == config.rpartition(", ")[0]:
             found = dispatched(loaded, chosen)
             return dataclasses.asdict(found[0].facts) if found is not None and found[0].facts is not None else None
     return None
@@ -153,13 +154,16 @@ def told(row: Row) -> str:
         return f"{row.kernel:34}{row.launch[:60]:62}{row.failure}"
     ratio = row.speedup["source"]
     speed = f"{row.ms['source'].median:9.4f} ms{row.ms['converted'].median:9.4f} ms{ratio.median:7.3f}"
-    return f"{row.kernel:34}{row.launch[:60]:62}{speed}  {row.path} {row.reason}"
+    retiled = row.speedup.get("retiled")
+    beside = "" if retiled is None else f", {retiled.median:.3f} over the source with tiles of ours"
+    return f"{row.kernel:34}{row.launch[:60]:62}{speed}  {row.path} {row.reason}{beside}  {row.configs['converted']}"
 
 
 def main() -> int:
     """The command; returns its exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="attention/forward, …; all by default")
+    parser.add_argument("--tier", choices=TIERS, default=TIERS[0], help="what the kernels are converted to")
     parser.add_argument(
         "--schedule", action="append", choices=list(SCHEDULES), help="repeatable: each kernel under each of them"
     )
@@ -173,7 +177,8 @@ def main() -> int:
     )
     options = parser.parse_args()
     begun = time.monotonic()
-    found = [kernel for schedule in options.schedule or ["auto"] for kernel in kernels(options.kernels, schedule)]
+    schedules = options.schedule or ["auto"]
+    found = [kernel for schedule in schedules for kernel in kernels(options.kernels, schedule, options.tier)]
     if options.also:
         entries = {name: int(value) for name, _, value in (one.partition("=") for one in options.also.split(","))}
         found = [tried_as_well(kernel, entries) for kernel in found]

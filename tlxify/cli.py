@@ -37,6 +37,8 @@ from .console import (
     progress,
     schedule_option,
     show,
+    tier_option,
+    tiles_option,
     version,
 )
 from .diagnostics import Decline
@@ -114,6 +116,8 @@ def describe(kernel: KernelOutcome, source: SourceFile) -> Iterator[RenderableTy
     "--verify", "upto", type=click.Choice(RUNGS), default="protocol", show_default=True, help="Prove up to here."
 )
 @schedule_option
+@tiles_option
+@tier_option
 @gate_option
 @json_option
 def convert(
@@ -123,6 +127,8 @@ def convert(
     write: bool,
     upto: str,
     schedule: str,
+    tiles: str | None,
+    tier: str,
     ungated: bool,
     as_json: bool,
 ) -> None:
@@ -133,7 +139,7 @@ def convert(
         raise click.UsageError("-o must not name FILE itself; use --write to bind the conversion there")
     job = Job(upto=Rung[upto.upper()])
     for path in paths:
-        conversion = converted(path, kernels, schedule, profitable=not ungated)
+        conversion = converted(path, kernels, schedule, profitable=not ungated, tiles=tiles, tier=tier)
         job.conversions.append(conversion)
         verified(job, conversion, partial(progress, quiet=as_json))
         if not as_json:
@@ -192,6 +198,8 @@ def save_proofs(job: Job, conversion: FileConversion, path: Path) -> None:
 @paths_argument
 @kernel_option
 @schedule_option
+@tiles_option
+@tier_option
 @gate_option
 @contract_option
 @json_option
@@ -199,6 +207,8 @@ def analyze(
     paths: tuple[Path, ...],
     kernels: tuple[str, ...],
     schedule: str,
+    tiles: str | None,
+    tier: str,
     ungated: bool,
     show_contract: bool,
     as_json: bool,
@@ -206,7 +216,7 @@ def analyze(
     """Shows which warps would run each statement of FILE, the plan, and what stands in the way."""
     job = Job()
     for path in paths:
-        conversion = converted(path, kernels, schedule, profitable=not ungated)
+        conversion = converted(path, kernels, schedule, profitable=not ungated, tiles=tiles, tier=tier)
         job.conversions.append(conversion)
         if not as_json:
             for kernel in conversion.kernels:
@@ -225,6 +235,8 @@ def analyze(
 @click.option("--time-limit", type=float, default=60.0, show_default=True, help="Seconds that one file may take.")
 @click.option("--memory-limit", type=float, default=4.0, show_default=True, help="GiB that one process may take.")
 @schedule_option
+@tiles_option
+@tier_option
 @gate_option
 def migrate(
     paths: tuple[Path, ...],
@@ -235,6 +247,8 @@ def migrate(
     time_limit: float,
     memory_limit: float,
     schedule: str,
+    tiles: str | None,
+    tier: str,
     ungated: bool,
 ) -> None:
     """Converts every kernel below PATH, without running any; writes nothing unless told to.
@@ -250,7 +264,7 @@ def migrate(
     if output_dir and write:
         raise click.UsageError("--output-dir and --write exclude each other")
     limits = Limits(seconds=time_limit, memory=int(memory_limit * (1 << 30)))
-    request = Request(paths, schedule, not ungated, upto, output_dir, write, limits)
+    request = Request(paths, schedule, not ungated, upto, output_dir, write, limits, tiles, tier)
     console = Console(stderr=True, highlight=False)
     with watching(console) as watch:
         done: list[FileRecord] = migrate(request, watch)
@@ -266,11 +280,15 @@ def migrate(
 @kernel_option
 @click.option("--stage", type=click.Choice(["kernel", "facts", "plan"]), required=True, help="What to print.")
 @schedule_option
+@tiles_option
+@tier_option
 @gate_option
-def dump(path: Path, kernels: tuple[str, ...], stage: str, schedule: str, ungated: bool) -> None:
+def dump(
+    path: Path, kernels: tuple[str, ...], stage: str, schedule: str, tiles: str | None, tier: str, ungated: bool
+) -> None:
     """Prints one stage of the pipeline for FILE, field by field."""
     if stage == "plan":
-        conversion = converted(path, kernels, schedule, profitable=not ungated)
+        conversion = converted(path, kernels, schedule, profitable=not ungated, tiles=tiles, tier=tier)
         values: Iterable[object] = [kernel.plan for kernel in conversion.kernels if kernel.plan is not None]
         refused = [*conversion.diagnostics, *(item for kernel in conversion.kernels for item in kernel.diagnostics)]
         source = conversion.source

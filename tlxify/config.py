@@ -37,21 +37,43 @@ class Contracts:
         return ConfigError(f'{self.project}: [tool.tlxify.contracts."{self.file}::{kernel}"] {why}')
 
 
-def contracts_of(path: Path) -> Contracts:
-    """What the nearest pyproject.toml above a file says of its kernels. Raises ConfigError."""
-    path = path.resolve()
-    project = next((p for folder in path.parents if (p := folder / "pyproject.toml").is_file()), None)
-    if project is None:
-        return Contracts(None, path.name)
-    file = path.relative_to(project.parent).as_posix()
+#: Whose tiles are tried: the source's alone, or some of ours besides.
+TILES = ("own", "user")
+
+
+def tiles_of(path: Path) -> str:
+    """What `tiles` in the nearest pyproject.toml above a file says; "own" where nothing does. Raises ConfigError."""
+    project = _project(path.resolve())
+    found = _table(project).get("tiles", TILES[0]) if project is not None else TILES[0]
+    if found not in TILES:
+        raise ConfigError(f"{project}: tool.tlxify.tiles is {found!r}; allowed: {', '.join(map(repr, TILES))}")
+    return str(found)
+
+
+def _project(path: Path) -> Path | None:
+    return next((p for folder in path.parents if (p := folder / "pyproject.toml").is_file()), None)
+
+
+def _table(project: Path) -> Mapping[str, object]:
+    """[tool.tlxify] of a pyproject.toml. Raises ConfigError."""
     try:
         text = project.read_text(encoding="utf-8")
         if "tlxify" not in text:
-            return Contracts(project, file)
+            return {}
         table = tomllib.loads(text).get("tool", {}).get("tlxify", {})
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read {project}: {error}") from error
-    contracts = table.get("contracts", {})
+    return table if isinstance(table, dict) else {}
+
+
+def contracts_of(path: Path) -> Contracts:
+    """What the nearest pyproject.toml above a file says of its kernels. Raises ConfigError."""
+    path = path.resolve()
+    project = _project(path)
+    if project is None:
+        return Contracts(None, path.name)
+    file = path.relative_to(project.parent).as_posix()
+    contracts = _table(project).get("contracts", {})
     if not isinstance(contracts, dict):
         raise ConfigError(
             f'{project}: tool.tlxify.contracts is no table; allowed: [tool.tlxify.contracts."file::kernel"]'

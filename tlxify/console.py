@@ -12,7 +12,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from .config import contracts_of
+from .config import TILES, contracts_of
 from .job import Job
 from .outcome import KernelOutcome
 from .render.as_json import SCHEMA, file_data
@@ -103,6 +103,18 @@ schedule_option = click.option(
     show_default=True,
     help="`auto` is what has been measured to be fastest. `persistent` and `cooperative` do or do not loop over tiles; "
     "with `pingpong` consumer groups take turns; with `ordered` every dot stays where the source has it.",
+)
+tiles_option = click.option(
+    "--tiles",
+    type=click.Choice(TILES),
+    help="Let the tuner also try tiles of our own, or only the user's. [default: own, or as pyproject.toml says]",
+)
+tier_option = click.option(
+    "--tier",
+    type=click.Choice(["tlx", "descriptors"]),
+    default="tlx",
+    show_default=True,
+    help="Warp-specialized TLX, or plain Triton that loads through descriptors (also without a dot).",
 )
 contract_option = click.option(
     "--show-contract", is_flag=True, help="Also show what each parameter was taken for, and what a valid launch is."

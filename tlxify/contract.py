@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 #: dtypes by Triton's short names, in the order in which verification tries them.
@@ -126,6 +126,17 @@ class Contract:
     bounds: tuple[tuple[str, int, int | None], ...] = ()
     #: Who says so: the analyses, the analyses corrected by the user, or the user alone.
     origin: Literal["inferred", "corrected", "given"] = "inferred"
+    #: How many of the configs, the last ones, have tiles that the source does not list.
+    added: int = 0
+
+    @property
+    def listed(self) -> Contract:
+        """The contract with the source's own configs alone."""
+        return replace(self, configs=self.configs[: len(self.configs) - self.added], added=0)
+
+    def with_added(self, configs: Sequence[LaunchConfig]) -> Contract:
+        """The contract with configs of ours besides."""
+        return replace(self, configs=(*self.configs, *configs), added=self.added + len(configs))
 
 
 def complete(contract: Contract, known: dict[str, object]) -> None:

@@ -41,5 +41,7 @@ class Conversion:
     specialize: str = ""
     #: For two versions of a kernel: `module_text`, `file` and `converted` are the second one's.
     version: Version | None = None
+    #: The conversion is plain Triton that loads through descriptors: no roles, no barriers.
+    plain: bool = False
     #: The words of the command that verifies it again: what a finding tells people to type.
     command: tuple[str, ...] = ()

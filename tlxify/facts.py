@@ -342,6 +342,17 @@ class HostDescriptor:
 
 
 @dataclass(frozen=True, slots=True)
+class Tiling:
+    """Tiles of the result whose lengths the tuner alone sets, and on which no element of the result depends."""
+
+    #: The constexprs that are the rows and the columns of a tile.
+    rows: str
+    columns: str
+    #: Programs along each axis of the grid, over parameters and `cdiv`; None: the tiles do not decide.
+    grid: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Everything the analyses found out about one kernel."""
 

@@ -85,7 +85,15 @@ def read(path: Path) -> SourceFile | FileConversion:
         raise Unreadable(f"cannot read {path}: {error.strerror}") from error
 
 
-def converted(path: Path, kernels: Sequence[str], schedule: str, *, profitable: bool = True) -> FileConversion:
+def converted(
+    path: Path,
+    kernels: Sequence[str],
+    schedule: str,
+    *,
+    profitable: bool = True,
+    tiles: str | None = None,
+    tier: str = "tlx",
+) -> FileConversion:
     """What converting the file at `path` comes to; a refusal of the whole file is an outcome like any other."""
     from .pipeline import convert as convert_source
 
@@ -94,7 +102,8 @@ def converted(path: Path, kernels: Sequence[str], schedule: str, *, profitable: 
         return source
     try:
         wanted = tuple(kernels) or None
-        return suppress.apply(convert_source(source, kernels=wanted, schedule=schedule, profitable=profitable))
+        how: dict[str, Any] = {"schedule": schedule, "profitable": profitable, "tiles": tiles, "tier": tier}
+        return suppress.apply(convert_source(source, kernels=wanted, **how))
     except Decline as refusal:
         return FileConversion(source, diagnostics=(refusal.diagnostic,))
 

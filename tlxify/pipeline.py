@@ -10,7 +10,8 @@ from pathlib import Path
 
 from .analyses import analyze as analyze_kernel
 from .analyses.assuming import readings, relaxed
-from .config import Contracts, contracts_of
+from .analyses.tiling import tiling
+from .config import Contracts, contracts_of, tiles_of
 from .contract import Contract
 from .contracting import contract_of
 from .conversion import Conversion
@@ -28,11 +29,14 @@ from .plan import AUTO, Form, Plan
 from .reach import reach
 from .rewrites import blocks
 from .rolemap import role_lines
-from .schedules import cooperative
+from .schedules import cooperative, described
+from .schedules.tiles import with_own_tiles
 from .slice import cut
 from .source import SourceFile, Span
 from .targets import HOPPER, Target
 
+#: What kernels are converted to: warp-specialized TLX, or plain Triton with descriptors.
+TIERS = ("tlx", "descriptors")
 #: Schedules by the name a user may ask for.
 SCHEDULES = {
     "auto": AUTO,
@@ -88,26 +92,30 @@ def convert(
     target: Target = HOPPER,
     *,
     profitable: bool = True,
+    tiles: str | None = None,
+    tier: str = TIERS[0],
 ) -> FileConversion:
     """Converts the kernels of a file. Raises Decline only for the file as a whole (TLX101, TLX102, TLX103, TLX108).
 
-    With `profitable`, kernels that could be converted but are not expected to gain by it are declined.
+    With `profitable`, kernels that could be converted but are not expected to gain by it are declined. `tiles` says
+    whether tiles that the source does not list are tried beside its own ("own") or not ("user"); None: as the project
+    says, else "own". `tier` is what to convert to: "tlx", warp-specialized kernels, or "descriptors", plain Triton that
+    loads through descriptors, with or without a dot.
     """
     source = _written_by_user(source)
     module = parse_module(source)
     width = line_length(Path(source.path))
     results: list[tuple[KernelOutcome, blocks.Piece | None]] = []
     pieces: list[blocks.Piece] = []
-    said = contracts_of(Path(source.path))
+    path = Path(source.path)
+    own_tiles = (tiles or tiles_of(path)) == "own"
+    ways = Ways(target, SCHEDULES[schedule], profitable, own_tiles, tier, contracts_of(path))
     for kernel in _chosen(module, kernels):
-        outcome, piece = _convert_one(
-            kernel, pieces, target, width, said, form=SCHEDULES[schedule], profitable=profitable
-        )
+        outcome, piece = _convert_one(kernel, pieces, width, ways)
         results.append((outcome, piece))
         pieces += [piece] if piece is not None else []
     if not pieces:
         return FileConversion(source, tuple(outcome for outcome, _ in results))
-    path = Path(source.path)
     side = path.with_name(f"{path.stem}_tlx.py")
     sidecar = blocks.sidecar(path.name, pieces, blocks.licence_of(source.text))
     conversion = FileConversion(
@@ -122,34 +130,33 @@ def convert(
     return conversion
 
 
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How kernels are to be converted."""
+
+    target: Target
+    form: Form
+    profitable: bool
+    #: Tiles that the source does not list are tried beside its own.
+    own_tiles: bool
+    tier: str
+    said: Contracts
+
+
 def _convert_one(
-    kernel: Kernel,
-    beside: list[blocks.Piece],
-    target: Target,
-    width: int,
-    said: Contracts,
-    *,
-    form: Form,
-    profitable: bool,
+    kernel: Kernel, beside: list[blocks.Piece], width: int, ways: Ways
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
     """The kernel converted in the first form that can be; else why its first form cannot be."""
-    outcome, piece = _convert_form(kernel, beside, target, width, said, form=form, profitable=profitable)
+    outcome, piece = _convert_form(kernel, beside, width, ways)
     for written in other_forms(kernel) if outcome.verdict_word == "declined" else ():
-        other, found = _convert_form(written, beside, target, width, said, form=form, profitable=profitable)
+        other, found = _convert_form(written, beside, width, ways)
         if found is not None:
             return other, found
     return outcome, piece
 
 
 def _convert_form(
-    kernel: Kernel,
-    beside: list[blocks.Piece],
-    target: Target,
-    width: int,
-    said: Contracts,
-    *,
-    form: Form,
-    profitable: bool,
+    kernel: Kernel, beside: list[blocks.Piece], width: int, ways: Ways
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
     refusal: Decline | None = None
     try:
@@ -159,14 +166,15 @@ def _convert_form(
         source = sliced if kernel.written is None else cut(kernel.written, [sliced])
 
         def planned(facts: Facts) -> tuple[Plan, Contract]:
-            plan = make_plan(kernel, facts, target, form=form, profitable=profitable)
-            return plan, contract_of(kernel, facts, said)
+            plan = make_plan(kernel, facts, ways.target, form=ways.form, profitable=ways.profitable, tier=ways.tier)
+            return plan, contract_of(kernel, facts, ways.said)
 
         for facts in readings(kernel):
             try:
                 planned(facts)
                 facts = relaxed(kernel, facts, lambda fewer: _holds(planned, fewer))
                 plan, contract = planned(facts)
+                plan = _tiled(kernel, facts, contract, plan, ways)
                 piece = blocks.piece(kernel, plan, sliced, source, fingerprint(kernel), width)
                 roles = role_lines(kernel, facts, plan)
                 span = kernel.original.span
@@ -177,6 +185,14 @@ def _convert_form(
         refusal = refusal or decline
     assert refusal is not None
     return _refused(kernel.original, refusal.diagnostic.located(kernel.module.source)), None
+
+
+def _tiled(kernel: Kernel, facts: Facts, contract: Contract, plan: Plan, ways: Ways) -> Plan:
+    """The plan with tiles of our own, where they are wanted and nothing depends on the source's."""
+    if not ways.own_tiles or plan.plain or plan.guard.blocks:
+        return plan
+    found = tiling(kernel, facts, contract)
+    return plan if isinstance(found, str) else with_own_tiles(plan, found, contract.configs, ways.target)
 
 
 def _holds(proof: Callable[[Facts], object], facts: Facts) -> bool:
@@ -204,12 +220,21 @@ def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str,
     if piece is None or outcome.contract is None:
         return outcome
     text = blocks.standalone(piece, sidecar)
-    conversion = Conversion(outcome.name, outcome.contract, text, file, piece.plan.converted)
+    contract = outcome.contract
+    if piece.plan.own is not None:
+        contract = contract.with_added(piece.plan.own.configs)
+    conversion = Conversion(outcome.name, contract, text, file, piece.plan.converted, plain=piece.plan.plain)
     return replace(outcome, conversion=conversion)
 
 
 def make_plan(
-    kernel: Kernel, facts: Facts, target: Target = HOPPER, *, form: Form = AUTO, profitable: bool = True
+    kernel: Kernel,
+    facts: Facts,
+    target: Target = HOPPER,
+    *,
+    form: Form = AUTO,
+    profitable: bool = True,
+    tier: str = TIERS[0],
 ) -> Plan:
     """The plan for a kernel. Raises Decline."""
     taken = {n.id for n in ast.walk(kernel.module.tree) if isinstance(n, ast.Name)} | {p.name for p in kernel.params}
@@ -220,8 +245,11 @@ def make_plan(
     taken |= {use.meaning.name for use in uses if isinstance(use.meaning, Helper | Constant)}
     # `matmul` and `_matmul` of one module go by different names.
     stem = kernel.name.strip("_")
-    taken |= {f"_{stem}_ws" for name in kernel.module.helpers if name.strip("_") == stem and name < kernel.name}
+    if any(name.strip("_") == stem and name < kernel.name for name in kernel.module.helpers):
+        taken |= {f"_{stem}_ws", f"_{stem}_desc"}
     parameters = tuple(param.name for param in kernel.params)
+    if tier == "descriptors":
+        return described.plan(facts, parameters, frozenset(taken), target)
     return cooperative.plan(facts, parameters, frozenset(taken), target, form=form, profitable=profitable)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from .contract import LaunchConfig
 from .facts import Sum
 from .source import Span
 
@@ -280,7 +281,7 @@ class Barrier:
 class Task:
     """One role: a group of warps and the statements of the source it keeps."""
 
-    name: Literal["producer", "consumer"]
+    name: Literal["producer", "consumer", "program"]
     warps: str
     registers: str | None
     replicas: str | None
@@ -330,7 +331,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """What one dot multiplies out of slots: views of one dtype."""
+    """What one dot multiplies out of slots: views of one dtype; or what else goes through descriptors."""
 
     #: Pointer parameters of the source.
     parameters: tuple[str, ...]
@@ -339,6 +340,8 @@ class Operands:
     #: Descriptors of views that the dtypes of 8 bits do not allow in both orders: whether the contracted axis is
     #: contiguous where the view is transposed.
     along_depth: tuple[tuple[str, bool], ...] = ()
+    #: Whether all have one and the same.
+    same: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +383,36 @@ class Persistence:
     extents: tuple[str, ...]
     #: New name: the tile index.
     tile: str
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A load of the source that goes through a descriptor instead, where it stands."""
+
+    load: Span
+    statement: Span
+    view: View
+    #: Lengths of the tile, rows first.
+    tile: tuple[str, str]
+    #: Coordinates of the tile in the view, batch first.
+    coordinates: tuple[str, ...]
+    #: Names of the source kernel that the coordinates read.
+    reads: frozenset[str]
+    #: The name the tile is assigned to; None where the load is part of a larger expression.
+    name: str | None
+    #: The statement is a branch whose arms load the tile: all of it is replaced.
+    whole: bool
+    #: Lengths of the block where it has axes of one element, which the tile has not; else empty.
+    shape: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTiles:
+    """Configs with tiles that the source does not list, to be tuned over beside its own."""
+
+    configs: tuple[LaunchConfig, ...]
+    #: Programs along each axis of the source's grid, if it follows the tiles; None: as many as under its own configs.
+    programs: tuple[str | None, ...]
 
 
 def decoded(persistence: Persistence, axis: int) -> str:
@@ -429,10 +462,18 @@ class Plan:
     settled: tuple[tuple[Span, bool], ...] = ()
     #: Proofs and notes worth a comment in the output: (statement, text).
     notes: tuple[tuple[Span, str], ...] = ()
+    own: OwnTiles | None = None
+    #: For plain Triton without roles: the loads that go through descriptors. Then there is one task, and no ring.
+    described: tuple[Described, ...] = ()
     #: Loops whose last dot is issued a trip late.
     delayed: tuple[Delayed, ...] = ()
     turns: Turns | None = None
     alternation: Alternation | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the converted kernel is plain Triton: descriptors, but no roles."""
+        return bool(self.described)
 
     @property
     def group(self) -> str | None:

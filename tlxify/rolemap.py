@@ -11,7 +11,7 @@ from .source import Span
 
 def role_lines(kernel: Kernel, facts: Facts, plan: Plan) -> tuple[RoleLine, ...]:
     """One entry per line of the kernel, decorators and signature included, with helpers written out."""
-    marks = _Marks(facts, plan)
+    marks = _Described(facts, plan) if plan.plain else _Marks(facts, plan)
     source = kernel.module.source
     result = []
     for number in range(kernel.span.line, kernel.span.end_line + 1):
@@ -36,7 +36,7 @@ class _Marks:
         spans = [fill.statement for _, _, fill in plan.fills()] + [dot.statement for dot in facts.dots]
         loops = [loop for load in facts.loads if load.statement in self.loads for loop in load.loops[-1:]]
         self.end = max((span.end_line, span.end_column) for span in (*spans, *loops))
-        self.address = _address_names(facts, plan)
+        self.address = _address_names(facts, frozenset(fill.statement for _, _, fill in plan.fills()))
         # Statements of no width are not in the source: they carry an early return on.
         written = (s for s in every(facts.statements) if s.span != Span(s.span.line, s.span.column, *_start(s.span)))
         self.statements = list(written)
@@ -84,13 +84,38 @@ class _Marks:
         return (span.line, span.column) <= self.end
 
 
+class _Described:
+    """Lines of a kernel without roles: which load through descriptors, and what goes with the addresses."""
+
+    def __init__(self, facts: Facts, plan: Plan) -> None:
+        self.keeps = plan.task("program").keeps
+        self.loads: dict[Span, list[str]] = {}
+        for one in plan.described:
+            self.loads.setdefault(one.statement, []).append(one.view.descriptor)
+        self.address = _address_names(facts, frozenset(self.loads))
+        self.statements = list(every(facts.statements))
+
+    def of_line(self, number: int) -> tuple[frozenset[str], str]:
+        """What becomes of the innermost statement on a line."""
+        on_line = [s for s in self.statements if s.span.line <= number <= s.span.end_line]
+        if not on_line or (on_line[-1].kind != "simple" and number != on_line[-1].span.line):
+            return frozenset(), ""
+        statement = on_line[-1]
+        if (names := self.loads.get(statement.span)) is not None:
+            return frozenset(), f"loads through {' and '.join(names)}"
+        if statement.span in self.keeps or statement.text_kind in ("docstring", "return"):
+            return frozenset(), ""
+        if statement.binds & self.address:
+            return frozenset({"address"}), "the descriptor and its coordinates replace it"
+        return frozenset({"dead"}), "nothing needs it"
+
+
 def _start(span: Span) -> tuple[int, int]:
     return span.line, span.column
 
 
-def _address_names(facts: Facts, plan: Plan) -> frozenset[str]:
+def _address_names(facts: Facts, filling: frozenset[Span]) -> frozenset[str]:
     """Names that only led to operand addresses and masks."""
-    filling = {fill.statement for _, _, fill in plan.fills()}
     found = frozenset(n for s in every(facts.statements) if s.span in filling for n in s.reads)
     while True:
         more = found | {n for s in every(facts.statements) if s.binds & found for n in s.reads}

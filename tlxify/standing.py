@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .analyses.assuming import readings
 from .config import contracts_of
-from .contract import Contract
+from .contract import Contract, LaunchConfig
 from .contracting import any_contract, contract_of
 from .conversion import Conversion
 from .diagnostics import Decline
@@ -85,7 +85,7 @@ def _outcome(file: SourceFile, source: SourceFile, names: tuple[str, ...], *, in
     for name in names or tuple(known):
         body = known[name]
         plain = _source(source, written, body)
-        contract, kernel = _contract(plain), plain
+        kernel = plain
         if written.text != source.text:  # lines are counted as they are on disk
             module = parse_module(source)
             kernel = build_kernel(module, module.helpers[name].node)
@@ -93,8 +93,10 @@ def _outcome(file: SourceFile, source: SourceFile, names: tuple[str, ...], *, in
             text, specialize = _block(file, body)
         else:
             text, specialize = file.text, f"specialize_{name}"
+        contract = _contract(plain, plain=is_plain(text, specialize))
         conversion = Conversion(
-            *(name, contract, text, file.path, body.converted),
+            *(name, contract.with_added(own_configs(text, specialize)), text, file.path, body.converted),
+            plain=is_plain(text, specialize),
             source_text=cut_in_place(kernel),
             source_file=source.path,
             specialize=specialize,
@@ -114,7 +116,7 @@ def _source(source: SourceFile, written: SourceFile, item: Recorded) -> Kernel:
     return kernels[item.kernel]
 
 
-def _contract(kernel: Kernel) -> Contract:
+def _contract(kernel: Kernel, *, plain: bool) -> Contract:
     """The contract under the assumption that the conversion was made on. Raises Decline TLX606."""
     from .pipeline import make_plan
 
@@ -122,7 +124,7 @@ def _contract(kernel: Kernel) -> Contract:
     whole = written_out(kernel)
     for facts in readings(whole):
         try:
-            make_plan(whole, facts, profitable=False)
+            make_plan(whole, facts, profitable=False, tier="descriptors" if plain else "tlx")
             return contract_of(whole, facts, said)
         except Decline:
             continue
@@ -133,6 +135,8 @@ def _block(file: SourceFile, item: Recorded) -> tuple[str, str]:
     """A module with what one block of a file defines, each line at its place, and the function that binds it."""
     kernel = find(file, item.converted)
     lines = cut_in_place(kernel).split("\n")
+    if "import tlx" not in lines[0].split("; "):
+        lines[0] = f"{lines[0]}; import tlx"  # the guard's, where the kernel is plain Triton
     tree = ast.parse(plainly_written(file))
     specialize = ""
     for test in _conditions(tree, item.converted):
@@ -147,6 +151,32 @@ def _block(file: SourceFile, item: Recorded) -> tuple[str, str]:
             elif (match := BOUND.search(file.line(first))) is not None:
                 specialize = match[2]
     return "\n".join(lines), specialize
+
+
+def own_configs(text: str, specialize: str) -> tuple[LaunchConfig, ...]:
+    """The configs with tiles that the source does not list, as the function that binds a conversion names them."""
+    found = [entry for value in _said(text, specialize, "configs") for entry in ast.literal_eval(value)]
+    launch = ("num_warps", "num_stages")
+    return tuple(
+        LaunchConfig(
+            tuple((name, value) for name, value in entry.items() if name not in launch), *(entry[n] for n in launch)
+        )
+        for entry in found
+    )
+
+
+def is_plain(text: str, specialize: str) -> bool:
+    """Whether a conversion is plain Triton, as the function that binds it says."""
+    return any(isinstance(value, ast.Constant) and value.value is True for value in _said(text, specialize, "plain"))
+
+
+def _said(text: str, specialize: str, keyword: str) -> Iterator[ast.expr]:
+    """What the function that binds a conversion passes by a name."""
+    for function in ast.walk(ast.parse(text)):
+        if isinstance(function, ast.FunctionDef) and function.name == specialize:
+            for node in ast.walk(function):
+                if isinstance(node, ast.keyword) and node.arg == keyword:
+                    yield node.value
 
 
 def _conditions(tree: ast.Module, name: str) -> Iterator[ast.If]:

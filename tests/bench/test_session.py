@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -48,7 +49,11 @@ class Product:
 
     def __init__(self, device, cost, spoil=lambda c: c, fails=()):
         self.device, self.cost, self.spoil, self.fails = device, cost, spoil, fails
-        self.inputs = set()
+        self.inputs, self.rings = set(), None
+
+    def resolve(self, **launch):
+        """The rings of a launcher that has room for three stages, two if the first CTA is to have company."""
+        return SimpleNamespace(plan=self.rings)
 
     def __getitem__(self, grid):
         assert grid == (2,)
@@ -69,12 +74,12 @@ def session(monkeypatch):
 
     monkeypatch.setattr(module, "sets_for", lambda sizes: 3)
     monkeypatch.setattr(module, "arguments_of", functools.partial(module.arguments_of, device="cpu"))
-    monkeypatch.setattr(module, "_counted", iter([{"fast": 0}, {"fast": 9}]).__next__)
+    monkeypatch.setattr(module, "_counted", itertools.cycle([{"fast": 0}, {"fast": 9}]).__next__)
     monkeypatch.setattr(module, "_alive", lambda: True)
     monkeypatch.setattr(module, "settle", lambda: None)
 
-    def make(source, bound, device, **options):
-        loaded = SimpleNamespace(source=source, bound=bound, conversion=SimpleNamespace(contract=SMALL))
+    def make(source, bound, device, contract=SMALL, **options):
+        loaded = SimpleNamespace(source=source, bound=bound, conversion=SimpleNamespace(contract=contract))
         settings = {"rounds": 5, "pinned": False, "reference": None, **options}
         return module._Session(loaded, device, Ceilings(800.0, 4000.0), settings)
 
@@ -99,6 +104,42 @@ def test_each_contender_gets_the_config_that_is_fastest_for_it(session):
     assert (found.path, found.error) == ("specialized", 0.0)
     assert found.floor == pytest.approx(0.01)
     assert len(source.inputs) == 3, "inputs rotate"
+
+
+def test_the_conversion_is_tried_with_the_depths_that_its_tuner_would_get(session):
+    class Deep(Product):
+        rings = SimpleNamespace(stages=3, deepest=6, deepest_paired=0)
+
+        def __getitem__(self, grid):
+            launch = super().__getitem__(grid)
+
+            def deeper(*args, num_stages, **options):
+                self.device.now -= 0.125 * num_stages
+                launch(*args, num_stages=num_stages, **options)
+
+            return deeper
+
+    bound = Deep(None, {4: 4.0, 8: 2.0})
+    bound.rings = Deep.rings
+    found, _ = row(session, bound=bound)
+    assert found.failure == ""
+    assert found.ms["converted"].median == 2.0 - 0.125 * 6
+    assert found.configs["converted"].endswith("num_warps=8, num_stages=6")
+    assert found.configs["source"].endswith("num_stages=3")
+
+
+def test_a_source_that_is_faster_under_tiles_of_ours_is_timed_so_besides(session):
+    device = Device()
+    source = Product(device, {4: 2.0, 8: 3.0})
+    ours = replace(SMALL, added=1)
+    found, _ = row(session, source=source, contract=ours)
+    assert set(found.ms) == {"source", "converted"}
+    assert found.ms["source"].median == 2.0
+    found, _ = row(session, source=Product(device, {4: 2.0, 8: 1.5}), contract=ours)
+    assert (found.ms["source"].median, found.ms["retiled"].median) == (2.0, 1.5)
+    assert found.speedup["retiled"].median == 1.5
+    found, _ = row(session, source=Product(device, {8: 1.5}, fails=(4,)), contract=ours)
+    assert "runs with no config" in found.failure, "what only tiles of ours can run is not the user's"
 
 
 def test_a_pinned_config_is_the_only_one(session):

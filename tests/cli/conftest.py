@@ -33,6 +33,8 @@ class Fakes:
     outcome: Callable[[SourceFile], FileConversion] | Exception = field(default_factory=lambda: good)
     verdict: Callable[[Conversion, Rung], Verdict] = field(default_factory=lambda: reached)
     asked: list[tuple[object, ...]] = field(default_factory=list)
+    #: Whose tiles were to be tried in each conversion, and what it was to be to.
+    how: list[tuple[str | None, str]] = field(default_factory=list)
 
     def convert(
         self,
@@ -41,8 +43,11 @@ class Fakes:
         schedule: str = "auto",
         *,
         profitable: bool = True,
+        tiles: str | None = None,
+        tier: str = "tlx",
     ) -> FileConversion:
         self.asked.append(("convert", kernels, schedule))
+        self.how.append((tiles, tier))
         if isinstance(self.outcome, Exception):
             raise self.outcome
         return self.outcome(source)

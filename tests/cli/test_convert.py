@@ -30,6 +30,14 @@ def test_it_shows_roles_diff_and_verdict_and_writes_nothing(run, fakes, file):
     assert file.read_text() == SOURCE
 
 
+@pytest.mark.parametrize("command", ["convert", "analyze", "verify"])
+def test_tiles_and_tier_reach_the_converter(run, fakes, file, command):
+    run(command, file)
+    run(command, file, "--tiles", "user", "--tier", "descriptors")
+    assert fakes.how == [(None, "tlx"), ("user", "descriptors")]
+    assert run(command, file, "--tiles", "mine").exit_code == 2
+
+
 def test_long_lines_are_not_cut_when_piped(run, fakes, file):
     long = "x = " + " + ".join(["value"] * 60)
     file.write_text(f"{SOURCE}{long}\n")

@@ -73,6 +73,18 @@ def test_a_converted_copy_holds_everything_and_leaves_the_tree(tree: Path, tmp_p
     assert snapshot(tree) == before
 
 
+def test_a_tree_may_get_descriptors_alone(tree: Path, tmp_path: Path):
+    case = Path(__file__).parents[1] / "cases" / "descriptors" / "no_dot.py"
+    (tree / "turned.py").write_text(case.read_text().partition("# output")[0])
+    result = run(tree, "--tier", "descriptors", "--output-dir", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    (place,) = (tmp_path / "out").rglob("turned_tlx.py")
+    written = place.read_text()
+    assert "x_desc.load([i * BLOCK_M, j * BLOCK_N])" in written
+    assert "tlx.Schedule(plain=True)" in written
+    assert "make_block_ptr" not in written
+
+
 def test_the_copy_must_be_a_place_of_its_own(tree: Path, tmp_path: Path):
     for place in (tree / "out", tree, tmp_path):
         assert run(tree, "--output-dir", place).exit_code == 2

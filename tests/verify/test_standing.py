@@ -109,3 +109,20 @@ def test_helpers_that_were_edited_in_one_of_the_two_files_do_not_hide_each_other
     assert "0.5 * x" in conversion.module_text
     assert "0.01 * x" in conversion.source_text
     assert "0.5 * x" not in conversion.source_text
+
+
+@pytest.mark.triton
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_of_descriptors_is_verified_as_what_it_is(tmp_path, monkeypatch, file):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "corpus" / "gemm" / "matmul.py", "matmul.py")
+    source = SourceFile.read("matmul.py")
+    conversion = convert(source, tier="descriptors")
+    write_conversion(Path("matmul.py"), source.text, conversion.patched_source_text, conversion.sidecar_text)
+    Path("whole.py").write_text(conversion.module_text)
+    (kernel,) = standing(Path(file), ()).kernels
+    assert kernel.conversion.plain
+    assert (kernel.contract, kernel.conversion.converted) == (conversion.kernels[0].contract, "_matmul_kernel_desc")
+    tally = simulated(kernel.conversion)
+    assert not tally.findings
+    assert tally.specialized == 2

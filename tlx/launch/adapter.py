@@ -29,6 +29,8 @@ __all__ = ["Adapter", "Decision", "Interposed", "Ticket", "Unusable"]
 OPTIONS = ("num_warps", "num_stages", "maxnreg", "num_ctas", "ir_override")
 #: Options that the plan takes the place of.
 REPLACED = (*OPTIONS, *OVERRIDES)
+#: Of these, what a plain kernel is given as the plan has it, or not at all.
+PLACED = tuple(name for name in OPTIONS if name != "maxnreg")
 
 
 class Decision:
@@ -140,7 +142,15 @@ class Unusable(OutOfResources):  # type: ignore[misc]
 class Adapter:
     """Looks like the source's jit function to the decorators above, and runs the converted kernel."""
 
-    def __init__(self, source: Any, converted: Any, boxes: Boxes, schedule: Schedule, counters: Counters) -> None:
+    def __init__(
+        self,
+        source: Any,
+        converted: Any,
+        boxes: Boxes,
+        schedule: Schedule,
+        counters: Counters,
+        configs: Sequence[Any] = (),
+    ) -> None:
         #: What Triton's tuner takes the name and the dependency hash of its disk cache from.
         self.fn = converted
         self.arg_names: list[str] = source.arg_names
@@ -148,6 +158,8 @@ class Adapter:
         self._boxes = boxes
         self._schedule = schedule
         self._counters = counters
+        #: The constexprs of the configs of the source's tuner.
+        self._listed: list[Mapping[str, Any]] = [config.kwargs for config in configs]
         self._defaults = {
             name: parameter.default
             for name, parameter in source.signature.parameters.items()
@@ -230,8 +242,17 @@ class Adapter:
             plan = self._reduced.get(plan, plan)
         if plan.stages < plan.asked:
             self._counters.clamped(f"num_stages={plan.asked} cut to {plan.stages}: shared memory holds no more")
-        forwarded = {name: value for name, value in options.items() if name not in REPLACED}
-        return self._layout(decision, guard, named, len(args)).prepare(plan, guard, named, forwarded)
+        replaced = PLACED if self._schedule.plain else REPLACED
+        forwarded = {name: value for name, value in options.items() if name not in replaced}
+        listed = self._listed_instead(named)
+        return self._layout(decision, guard, named, len(args)).prepare(plan, guard, named, forwarded, listed)
+
+    def _listed_instead(self, named: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The config of the source's that is most like `named`, which is under none of them; else `None`."""
+        alike = [sum(named.get(name) == value for name, value in config.items()) for config in self._listed]
+        if not alike or any(found == len(config) for found, config in zip(alike, self._listed, strict=True)):
+            return None
+        return self._listed[alike.index(max(alike))]
 
     def facts(self, decision: Decision, ready: Prepared, named: Mapping[str, Any]) -> Facts:
         """What the policy may ask about a launch; `named` are the source's arguments."""
@@ -314,7 +335,8 @@ class Adapter:
         def fold(extents: tuple[int, ...]) -> tuple[int, ...]:
             return ready.fold(extents, decision.processors)
 
-        return Route(ready.express, self._source, choice, ready.meta, ready.layout.tensors, fold, self.failed)
+        tensors = ready.layout.tensors
+        return Route(ready.express, self._source, choice, ready.meta, tensors, fold, self.failed, ready.follows)
 
     def _reduce(self, plan: RingPlan, error: OutOfResources) -> None:
         """Use one stage less from now on wherever this plan, or a deeper one cut down to it, is asked for."""

@@ -14,9 +14,9 @@ from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import Fallback
 from tlx.launch.keys import LaunchCache
 from tlx.launch.pointers import base_of, is_descriptor, is_memory, noting_storage, same_storage, storage_of
-from tlx.launch.policy import follow
+from tlx.launch.policy import current, follow
 from tlx.launch.prepare import Guarded, guarded
-from tlx.launch.routes import choice_of
+from tlx.launch.routes import asked, choice_of
 from tlx.launch.schedule import Dispatch, Schedule
 from tlx.launch.shortcut import route_to_original
 from tlx.launch.stack import Stack, layers_of, rebuild, take_apart, tuner_over
@@ -80,7 +80,10 @@ class Dispatcher:
             #: The configs of the last stack that was built.
             self.candidates: tuple[Candidate, ...] = ()
             if self.stack.kernel is not None:
-                self._adapter = Adapter(self.stack.kernel, self.converted, self._boxes, self._schedule, self.counters)
+                configs = self.stack.tuner.configs if self.stack.tuner is not None else ()
+                self._adapter = Adapter(
+                    self.stack.kernel, self.converted, self._boxes, self._schedule, self.counters, configs
+                )
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         """Launch (or with `warmup` only compile) whichever kernel is right for these arguments."""
@@ -187,6 +190,11 @@ class Dispatcher:
         return self._adapter.arg_names
 
     @property
+    def plain(self) -> bool:
+        """Whether the conversion is plain Triton, without roles."""
+        return self._schedule.plain
+
+    @property
     def fingerprint(self) -> str | None:
         """The fingerprint of the source at conversion."""
         return self._fingerprint
@@ -242,7 +250,8 @@ class Dispatcher:
             given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
             named = self.stack.complete(given, chosen or self._first_config(decided, follows, args, kwargs))
             ready = self._adapter.prepare(decided, (), named)
-            extents = ready.extents(grid, (), named)
+            # Whoever names a config says what its grid is.
+            extents = asked(grid, ready.meta, ready.layout.tensors, (), named)
             launch_grid, values = ready.fold(extents, processors), ready.values(extents, (), named)
         except Fallback as refusal:
             named, options = self._adapter.bind(args, kwargs) if self.stack.kernel is not None else (kwargs, {})
@@ -362,7 +371,7 @@ class Dispatcher:
         self, decision: Decision, follows: bool, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> list[Candidate]:
         assert decision.guard is not None
-        if self.stack.tuner is None and not self._schedule.configs:
+        if self.stack.tuner is None and (not self._schedule.configs or self._schedule.programs is not None):
             return []
         named, _ = self._adapter.bind(args, kwargs)
         stack = self.stack if self.stack.known else Stack((), self.stack.kernel, True)
@@ -380,6 +389,8 @@ class Dispatcher:
             },
             source,
             grid_follows=follows,
+            # Where the source's bits are wanted, so are its tiles.
+            own_tiles=current() != "bitwise",
         )
 
     def _first_config(self, decision: Decision, follows: bool, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

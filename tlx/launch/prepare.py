@@ -10,7 +10,7 @@ from typing import Any
 from tlx.launch.express import Express
 from tlx.launch.guard import Fallback, TmaView
 from tlx.launch.pointers import is_pointer
-from tlx.launch.routes import asked
+from tlx.launch.routes import Follows, asked
 from tlx.launch.schedule import RING_CONSTEXPRS, RingPlan, Schedule
 
 __all__ = ["Guarded", "Layout", "Prepared", "guarded", "lay_out"]
@@ -50,10 +50,18 @@ class Prepared:
     #: Launches so far, up to two: the second is worth remembering, and is remembered here if it can be.
     launches: int = 0
     express: Express | None = None
+    #: What the grid must be, where the tiles are none of the source's.
+    follows: Follows | None = None
 
     def extents(self, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, ...]:
-        """The extents of the source's grid; a callable one is asked as Triton would ask it."""
-        return asked(grid, self.meta, self.layout.tensors, args, kwargs)
+        """The extents of the source's grid; a callable one is asked as Triton would ask it.
+
+        Raises `Fallback` with code `grid-follows` where it does not follow tiles that the source does not list.
+        """
+        extents = asked(grid, self.meta, self.layout.tensors, args, kwargs)
+        if self.follows is not None:
+            self.follows.check(extents, grid, args, kwargs)
+        return extents
 
     def fold(self, extents: tuple[int, ...], processors: int) -> tuple[int, ...]:
         """The grid to launch for the source's of `extents`, `()` if it is empty.
@@ -102,10 +110,18 @@ class Layout:
     blank: tuple[Any, ...]
 
     def prepare(
-        self, plan: RingPlan, guard: Guarded, arguments: Mapping[str, Any], options: Mapping[str, Any]
+        self,
+        plan: RingPlan,
+        guard: Guarded,
+        arguments: Mapping[str, Any],
+        options: Mapping[str, Any],
+        listed: Mapping[str, Any] | None = None,
     ) -> Prepared:
-        """The launch with these `arguments` of the source and so much of `options` as the plan leaves open."""
-        made = {**guard.values, **plan.constexprs}
+        """The launch with these `arguments` of the source and so much of `options` as the plan leaves open.
+
+        `listed` are the constexprs of a config of the source's, where those of this launch are none of its own.
+        """
+        made = dict(guard.values) if self.schedule.plain else {**guard.values, **plan.constexprs}
         for name, view in guard.views.items():
             made[name] = view.descriptor(plan.boxes[name].shape)
         template = list(self.blank)
@@ -117,6 +133,8 @@ class Layout:
         for name, _ in self.tensors:
             del meta[name]
         launch = {**options, "num_warps": PRODUCER_WARPS}
+        if self.schedule.plain:
+            launch = {**options, "num_warps": plan.consumer_warps, "num_stages": plan.stages}
         if plan.maxnreg is not None:
             launch["maxnreg"] = plan.maxnreg
         parameters = self.kernel.signature.parameters
@@ -124,11 +142,15 @@ class Layout:
             raise Fallback(
                 "arguments", f"{self.kernel.__name__} has a parameter maxnreg: no launch can limit registers"
             )
-        if "num_warps" in parameters:
+        for name in ("num_warps", "num_stages"):
             # It takes its place, as a parameter of the source does when it is passed by position; the option then has
             # the default of Triton.
-            del launch["num_warps"]
-        return Prepared(self, plan, template, meta, launch)
+            if name in parameters:
+                launch.pop(name, None)
+        follows = None
+        if listed is not None and self.schedule.programs is not None:
+            follows = Follows(self.schedule.programs, meta, listed, self.tensors)
+        return Prepared(self, plan, template, meta, launch, follows=follows)
 
 
 def guarded(returned: Mapping[str, Any], arguments: Mapping[str, Any], tensors: Iterable[str]) -> Guarded:
@@ -164,7 +186,7 @@ def lay_out(
     """
     arguments = set(arguments)
     positions = {name: position for position, name in enumerate(positional)}
-    supplied = {*guard.views, *guard.values, *RING_CONSTEXPRS}
+    supplied = {*guard.views, *guard.values, *(() if schedule.plain else RING_CONSTEXPRS)}
     made: list[tuple[int, str]] = []
     passed: list[tuple[int, str]] = []
     live: list[tuple[int, int, str]] = []

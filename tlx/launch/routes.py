@@ -8,8 +8,9 @@ from typing import Any
 from triton.runtime.autotuner import Autotuner
 
 from tlx.launch.express import Express
+from tlx.launch.guard import Fallback
 
-__all__ = ["Choice", "Route", "asked", "choice_of"]
+__all__ = ["Choice", "Follows", "Route", "asked", "choice_of"]
 
 Extents = tuple[int, ...]
 
@@ -31,6 +32,50 @@ def asked(
             named[name] = args[position] if position >= 0 else kwargs[name]
         grid = grid(named)
     return tuple(grid)
+
+
+class Follows:
+    """What the grid of a launch must be under tiles that the source does not list.
+
+    Nothing but the user's own grid says how programs and tiles belong together. It is asked twice: what it gives for
+    these tiles and for tiles of the source's must both be what the plan takes it to compute.
+    """
+
+    __slots__ = ("_expected", "_listed", "_tensors", "_usual")
+
+    def __init__(
+        self,
+        programs: Callable[..., tuple[int | None, ...]],
+        meta: Mapping[str, Any],
+        listed: Mapping[str, Any],
+        tensors: Sequence[tuple[str, int]],
+    ) -> None:
+        #: Extents by the plan under these tiles, and under those of a config of the source.
+        try:
+            self._expected, self._usual = programs(**meta), programs(**{**meta, **listed})
+        except Exception as error:
+            raise Fallback("guard-error", f"the programs failed: {type(error).__name__}: {error}") from error
+        self._listed, self._tensors = {**meta, **listed}, tensors
+
+    def check(self, extents: Extents, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Raises `Fallback` with code `grid-follows` unless the source's grid, `extents` here, follows the tiles."""
+        if not callable(grid):
+            raise Fallback(
+                "grid-follows", "a grid of fixed extents does not follow tiles that the source does not list"
+            )
+        usual = asked(grid, self._listed, self._tensors, args, kwargs)
+        if not (_agree(extents, usual, self._expected) and _agree(usual, usual, self._usual)):
+            known = [axis for axis in self._expected if axis is not None]
+            text = f"the grid is {extents} under tiles that the source does not list; the plan expects {known}"
+            raise Fallback("grid-follows", text)
+
+
+def _agree(extents: Extents, usual: Extents, expected: Sequence[int | None]) -> bool:
+    """Whether a grid has the extents that are expected, and where nothing is, its usual ones; missing ones are 1."""
+    rank = max(len(extents), len(usual), len(expected))
+    wanted = [*expected, *([None] * (rank - len(expected)))]
+    found, other = ([*each, *([1] * (rank - len(each)))] for each in (extents, usual))
+    return all(f == (o if w is None else w) for f, o, w in zip(found, other, wanted, strict=True))
 
 
 class Choice:
@@ -70,7 +115,7 @@ def choice_of(tuner: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Cho
 class Route:
     """A launch of one description, decided in every respect but the grid."""
 
-    __slots__ = ("_choice", "_express", "_failed", "_fold", "_meta", "_source", "_tensors")
+    __slots__ = ("_choice", "_express", "_failed", "_fold", "_follows", "_meta", "_source", "_tensors")
 
     def __init__(
         self,
@@ -81,6 +126,7 @@ class Route:
         tensors: Sequence[tuple[str, int]],
         fold: Callable[[Extents], Extents] | None = None,
         failed: Callable[[Exception], Exception] | None = None,
+        follows: Follows | None = None,
     ) -> None:
         self._express = express
         #: The user's jit function, whose hooks have to run.
@@ -90,6 +136,8 @@ class Route:
         self._meta, self._tensors = meta, tensors
         #: From the source's grid to the kernel's; what to raise where the launch itself fails.
         self._fold, self._failed = fold, failed
+        #: What the grid must be, where the tiles are none of the source's.
+        self._follows = follows
 
     @property
     def tuned(self) -> bool:
@@ -104,6 +152,8 @@ class Route:
     def launch(self, grid: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Launch; the arguments are those of the description, so only a callable grid looks at them."""
         extents = asked(grid, self._meta, self._tensors, args, kwargs)
+        if self._follows is not None:
+            self._follows.check(extents, grid, args, kwargs)
         launched = extents if self._fold is None else self._fold(extents)
         if self._choice is not None:
             self._choice.note()

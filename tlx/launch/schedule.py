@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,8 @@ class Box:
 class Schedule:
     """What the launcher must know of the plan behind a converted kernel."""
 
+    #: Plain Triton that loads through descriptors: no rings and no roles, warps and stages are the config's own.
+    plain: bool = False
     #: Programs fetch tiles until none is left: the grid is folded into `GRID_0`, `GRID_1`, ... and one launch axis.
     persistent: bool = False
     #: How many `GRID_i` parameters a persistent kernel has: the rank of the grid its source was written for.
@@ -57,6 +59,10 @@ class Schedule:
     configs: Sequence[Mapping[str, Any]] = ()
     #: What Triton's tuner keys those on where the source has no tuner of its own that we know.
     key: tuple[str, ...] = ()
+    #: Where those configs have tiles that the source does not list: given every argument and constexpr of the source by
+    #: name, how many programs its grid has along each axis if it follows the tiles; None: as many as under its own
+    #: configs. A launch whose grid says otherwise is the original's.
+    programs: Callable[..., tuple[int | None, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

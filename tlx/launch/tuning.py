@@ -102,9 +102,12 @@ def plan_ring(
     whatever `boxes` raises to leave a config to the original.
     """
     narrow = any(view.itemsize == 1 for view in views.values())
-    consumers, warps, registers = _consumer_groups(schedule, arguments, num_warps, narrow=narrow)
+    groups = (1, num_warps, 0)
+    if not schedule.plain:
+        groups = _consumer_groups(schedule, arguments, num_warps, narrow=narrow)
+    consumers, warps, registers = groups
     try:
-        chosen = boxes(**{**arguments, "CONSUMERS": consumers})
+        chosen = boxes(**(arguments if schedule.plain else {**arguments, "CONSUMERS": consumers}))
     except Fallback:
         raise
     except Exception as error:
@@ -113,6 +116,8 @@ def plan_ring(
         if name not in chosen or len(chosen[name].shape) != len(view.shape):
             raise Fallback("box", f"the boxes have none of {len(view.shape)} axes for {name}")
     layouts = tuple((name, chosen[name], views[name].itemsize, views[name].transposed) for name in views)
+    if schedule.plain:
+        return _plain(layouts, warps, num_stages)
     products = schedule.products or ((schedule.output,) if schedule.output else ())
     for rows in {arguments.get(rows) for rows, *_ in products}:
         if isinstance(rows, int) and rows % WGMMA_ROWS:
@@ -123,6 +128,25 @@ def plan_ring(
     if isinstance(ring, RingPlan):
         return ring
     raise Fallback(ring.code, ring.text)
+
+
+def _plain(layouts: tuple[tuple[str, Box, int, bool], ...], warps: int, stages: int) -> RingPlan:
+    """A launch of plain Triton: what it takes of shared memory is the compiler's affair. Raises `Fallback`."""
+    for name, box, itemsize, transposed in layouts:
+        if (refusal := _box_refusal(name, box, itemsize, transposed)) is not None:
+            raise refusal
+    return RingPlan(
+        stages=stages,
+        consumers=1,
+        consumer_warps=warps,
+        consumer_registers=0,
+        maxnreg=None,
+        resident=1,
+        asked=stages,
+        deepest=0,
+        deepest_paired=0,
+        boxes=MappingProxyType({name: box for name, box, _, _ in layouts}),
+    )
 
 
 @functools.lru_cache(maxsize=1024)
@@ -171,12 +195,14 @@ def candidates(
     source: Iterable[Any],
     *,
     grid_follows: bool,
+    own_tiles: bool = True,
 ) -> list[Candidate]:
     """The configs to tune over: the source's that can be specialized, then ours; no two that come to the same plan.
 
     `complete` gives the arguments that reach the kernel under a config. `grid_follows` says that the grid is computed
-    from the config; otherwise only the source's tiles may be used. A config that `boxes` itself leaves to the original
-    stays in: its reason may lie in this launch only. Raises the first config's `Fallback` if none is left.
+    from the config; otherwise, and without `own_tiles`, only the source's tiles may be used. A config that `boxes`
+    itself leaves to the original stays in: its reason may lie in this launch only. Raises the first config's `Fallback`
+    if none is left.
     """
     found: dict[tuple[Any, ...], Candidate] = {}
     refusals: list[Fallback] = []
@@ -200,9 +226,12 @@ def candidates(
     for config in source:
         for depth in _deeper(schedule, boxes, views, complete(config), config):
             offer(_with_depth(config, depth), added=True)
+    # What a hook of a config does to the arguments, nobody would do for tiles of ours.
+    hooked = any(config.pre_hook is not None for config in source)
     for entry in schedule.configs:
         config = config_of(entry)
-        if grid_follows or any(_same_tiles(config, own) for own in source):
+        other = grid_follows and own_tiles and not (schedule.programs is not None and hooked)
+        if ((found or not source) and other) or any(_same_tiles(config, own) for own in source):
             offer(config, added=True)
     if not found:
         raise refusals[0] if refusals else Fallback("no-config", "the plan names no config that this grid allows")

@@ -127,6 +127,8 @@ class _Assembly:
             # Where it lies is known all the same: that matters to whoever makes the memory, not to a ring.
             if isinstance(event, LoadEvent) and not zero_fill(event.other):
                 self.problems.append((span, self._not_zero(access, event)))
+            if isinstance(event, LoadEvent) and event.volatile:
+                self.problems.append((span, Diagnostic.of("TLX213", span, name=access.pointer)))
             if any(dimension.divisor is not None for dimension in access.dimensions):
                 why = "a division of a tile axis"
                 self.problems.append((span, Diagnostic.of("TLX208", span, name=access.pointer, why=why)))

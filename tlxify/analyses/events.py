@@ -49,6 +49,8 @@ class LoadEvent:
     call: ast.Call | None = None
     #: Loads of one tile in arms that the compilation settles: this one stands for them.
     parts: tuple[int, ...] = ()
+    #: It asks for memory as it is at this moment.
+    volatile: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ class Row:
     kernel: str
     #: What tells it from the other launches of the kernel: "M=4096, N=4096, K=4096; bf16; rows".
     launch: str
-    #: Milliseconds by contender ("source", "converted", "reference"): median and quartiles.
+    #: Milliseconds by contender: median and quartiles. "source", "converted", "retiled" (the source under tiles of
+    #: ours, where they are faster), "reference".
     ms: Mapping[str, Spread] = field(default_factory=dict)
     #: Time of the source and of the reference over that of the conversion, round by round: median, 90 % interval.
     speedup: Mapping[str, Spread] = field(default_factory=dict)

@@ -1,7 +1,9 @@
 """Measures a conversion on a GPU. Only called in a child process, under a timeout: it loads and runs foreign code.
 
-Source and conversion get the same arguments, each the config that is fastest for it, and results are compared before
-anything is timed. Rows are written one by one, so that a launch which ends the process costs no other row.
+Source and conversion get the same arguments, each the config that is fastest for it: the source one of its own, the
+conversion also one of ours, as its tuner would. Where the source is faster under one of ours too, it is timed so
+besides ("retiled"): what the conversion gains over that is not a matter of tiles. Results are compared before anything
+is timed. Rows are written one by one, so that a launch which ends the process costs no other row.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from ..contract import Contract, LaunchConfig
 from ..verdict import Evidence
 from ..verify.cases import Case
 from ..verify.child import Job
+from ..verify.compiled import dispatched
 from ..verify.described import passed
 from ..verify.device import Hung, call_of, scratch_memory, settle
 from ..verify.loading import Loaded, load
@@ -34,6 +37,8 @@ from .sizes import Sizes, sizes_of
 from .tensors import Arguments, arguments_of, difference, sets_for
 from .work import Work
 
+#: The shallowest rings that there are.
+MIN_STAGES = 2
 #: Milliseconds that a contender runs in one round, and the launches that its queue holds.
 TURN, QUEUE = 10.0, 200
 #: The largest norm of a difference over the norm of the source's result, by element type of the result.
@@ -102,6 +107,24 @@ def warm(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], lis
     return {}, []
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tried:
+    """A kernel under one config."""
+
+    launch: Contender
+    config: LaunchConfig
+    #: Its tiles are none of the source's.
+    added: bool
+    #: Of a launch, in milliseconds; None before it is timed.
+    ms: float | None = None
+
+
+def _fastest(tried: Sequence[Tried]) -> tuple[Contender, str]:
+    """The launch that takes least, and its config."""
+    best = min(tried, key=lambda each: float("inf") if each.ms is None else each.ms)
+    return best.launch, config_text(best.config)
+
+
 class _Session:
     def __init__(self, loaded: Loaded, clock: CudaClock, limits: Ceilings, options: Mapping[str, Any]) -> None:
         self.loaded, self.clock, self.limits = loaded, clock, limits
@@ -133,12 +156,18 @@ class _Session:
             raise NotMeasured("the grid is empty")
         arguments = [arguments_of(sizes, seed, contents=self.contents) for seed in range(sets_for(sizes))]
         initial = arguments[0].save()
-        source, source_config = self._best("source", self.loaded.source, case, arguments)
-        converted, converted_config = self._best("conversion", self.loaded.bound, case, arguments)
+        tried = self._timed(self._launches("source", self.loaded.source, case, arguments), len(arguments))
+        source, source_config = _fastest([each for each in tried if not each.added])
+        retiled, retiled_config = _fastest(tried)
+        found = self._timed(self._launches("conversion", self.loaded.bound, case, arguments), len(arguments))
+        converted, converted_config = _fastest(found)
         before = _counted()
         error = self._agreement(source, converted, arguments[0], initial)
         path, reason = _path(before, _counted())
         contenders: dict[str, Contender] = {"source": source, "converted": converted}
+        configs = {"source": source_config, "converted": converted_config}
+        if retiled is not source:
+            contenders["retiled"], configs["retiled"] = retiled, retiled_config
         if self.reference is not None:
             contenders["reference"] = _by_name(self.reference, sizes, arguments)
         launches, host = launches_for(source, self.clock, target=TURN, most=QUEUE, inputs=len(arguments))
@@ -149,7 +178,7 @@ class _Session:
             row,
             ms={name: quartiles(values) for name, values in times.items()},
             speedup={name: ratios(values, times["converted"]) for name, values in times.items() if name != "converted"},
-            configs={"source": source_config, "converted": converted_config},
+            configs=configs,
             path=path,
             reason=reason,
             error=error,
@@ -162,38 +191,58 @@ class _Session:
             with contextlib.suppress(NotMeasured):
                 self._launches(who, kernel, case, arguments)
 
-    def _best(self, who: str, kernel: Any, case: Case, arguments: list[Arguments]) -> tuple[Contender, str]:
-        """The kernel with the config that is fastest for it; each of the contract's is tried unless one is pinned."""
-        found: list[tuple[float, Contender, str]] = []
-        for launch, config in self._launches(who, kernel, case, arguments):
-            times = interleave({"": launch}, self.clock, rounds=3, launches=3, inputs=len(arguments))
-            found.append((min(times[""]), launch, config_text(config)))
-        _, launch, shown = min(found, key=lambda each: each[0])
-        return launch, shown
+    def _timed(self, launches: list[Tried], inputs: int) -> list[Tried]:
+        """The launches, each with its time in milliseconds."""
 
-    def _launches(
-        self, who: str, kernel: Any, case: Case, arguments: list[Arguments]
-    ) -> list[tuple[Contender, LaunchConfig]]:
-        """The kernel with every config that it runs with, launched twice. Raises NotMeasured if there is none."""
-        indices = [case.config] if self.pinned else range(len(self.contract.configs))
-        found: list[tuple[Contender, LaunchConfig]] = []
+        def time(launch: Contender) -> float:
+            return min(interleave({"": launch}, self.clock, rounds=3, launches=3, inputs=inputs)[""])
+
+        return [dataclasses.replace(each, ms=time(each.launch)) for each in launches]
+
+    def _launches(self, who: str, kernel: Any, case: Case, arguments: list[Arguments]) -> list[Tried]:
+        """The kernel with every config that it runs with, launched twice. Raises NotMeasured if there is none.
+
+        The conversion is launched with other depths of its rings as well, as the tuner would be given them.
+        """
+        found: list[Tried] = []
         failures = []
-        for index in indices:
+        for index, config in self._configs(case, deeper=who == "conversion"):
             chosen = dataclasses.replace(case, config=index)
-            config = chosen.launch_config(self.contract)
             launch = _launch(kernel, sizes_of(self.contract, chosen), config, self.contract, arguments)
             try:
                 launch(0)
                 launch(0)
                 settle()
-                found.append((launch, config))
+                added = index >= len(self.contract.listed.configs)
+                found.append(Tried(launch, config, added))
             except Exception as error:
                 if isinstance(error, Hung) or not _alive():
                     raise Lost(f"the {who} broke the device: {error}") from error
                 failures.append(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
-        if not found:
+        if all(each.added for each in found):
             raise NotMeasured(f"the {who} runs with no config: {failures[0] if failures else 'there is none'}")
         return found
+
+    def _configs(self, case: Case, *, deeper: bool) -> Iterator[tuple[int, LaunchConfig]]:
+        """What to launch with: each of the contract's configs unless one is pinned, with its number."""
+        indices = [case.config] if self.pinned else range(len(self.contract.configs))
+        seen = set()
+        for index in indices:
+            chosen = dataclasses.replace(case, config=index)
+            config = chosen.launch_config(self.contract)
+            wanted = [config]
+            if deeper and not self.pinned and (plan := self._plan(chosen)) is not None:
+                depths = [depth for depth in (plan.deepest, plan.deepest_paired) if depth >= MIN_STAGES]
+                wanted = [dataclasses.replace(config, num_stages=depth) for depth in (plan.stages, *depths)]
+            for each in wanted:
+                if (text := config_text(each)) not in seen:
+                    seen.add(text)
+                    yield index, each
+
+    def _plan(self, case: Case) -> Any:
+        """The rings under the config of a case; None where the original would run."""
+        answer = dispatched(self.loaded, case)
+        return None if answer is None else answer[0].plan
 
     def _agreement(
         self, source: Contender, converted: Contender, arguments: Arguments, initial: dict[str, Any]

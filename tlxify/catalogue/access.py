@@ -178,4 +178,21 @@ RULES = (
             b = tl.load(b_ptr + offs_k[:, None] * stride_bk + first + offs_n[None, :])
         """,
     ),
+    Rule(
+        code="TLX213",
+        outcome="declined",
+        title="volatile load",
+        fact="`{name}` is loaded as `volatile`.",
+        remedy="Leave `volatile` out if nothing else writes there while the kernel runs.",
+        why=(
+            "A volatile load wants memory as it is when the program gets there. The TMA is asked ahead of time, by "
+            "other warps or through another path, so what it brings may be older."
+        ),
+        example="""
+            for k in range(0, K, BLOCK_K):
+                a = tl.load(a_ptrs, mask=a_mask, other=0.0, volatile=True)
+                b = tl.load(b_ptrs, mask=b_mask, other=0.0)
+                acc = tl.dot(a, b, acc)
+        """,
+    ),
 )

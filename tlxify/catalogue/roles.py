@@ -10,7 +10,7 @@ RULES = (
         outcome="no-dot",
         title="no dot",
         fact="`{name}` contains no `tl.dot`, also not through its helpers.",
-        remedy="Nothing to do: warp specialization pays by keeping the tensor cores fed.",
+        remedy="Nothing to do, or `--tier descriptors` for plain Triton that loads through descriptors.",
         why=("Without a matrix product there is no consumer of tiles, and the compiler's own pipelining is as good."),
         example="""
             @triton.jit
@@ -199,6 +199,23 @@ RULES = (
         example="""
             for k in range(0, tl.cdiv(K, BLOCK_K)):
                 acc = tl.dot(a, b, acc)  # converted with --schedule pingpong
+        """,
+    ),
+    Rule(
+        code="TLX319",
+        outcome="unprofitable",
+        title="no tile for a descriptor",
+        fact="`{name}` loads no tile of two axes through pointers.",
+        remedy="Nothing to do: what it loads is too small for the TMA, or goes through descriptors already.",
+        why=(
+            "`--tier descriptors` has the TMA load what the source loads through pointers or block pointers. Single "
+            "rows are as fast through pointers, and a tile that the source loads through a descriptor stays as it is."
+        ),
+        example="""
+            @triton.jit
+            def add(x_ptr, y_ptr, n):
+                i = tl.arange(0, 128)
+                tl.store(x_ptr + i, tl.load(y_ptr + i, mask=i < n), mask=i < n)
         """,
     ),
 )

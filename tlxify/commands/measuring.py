@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from ..console import ToolError, gate_option, json_option, kernel_option, path_argument, progress, show, version
+from ..console import (
+    ToolError,
+    gate_option,
+    json_option,
+    kernel_option,
+    path_argument,
+    progress,
+    show,
+    tier_option,
+    tiles_option,
+    version,
+)
 
 if TYPE_CHECKING:
     from ..bench.report import Report
@@ -134,6 +145,8 @@ def profile(path: Path, as_json: bool) -> None:
 @click.option("--against", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An older report.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as JSON.")
 @click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), help="Draw the speeds into this SVG file.")
+@tiles_option
+@tier_option
 @gate_option
 @click.option("--time-limit", type=float, default=600.0, show_default=True, help="Seconds that one kernel may take.")
 @json_option
@@ -147,6 +160,8 @@ def bench(
     against: Path | None,
     output: Path | None,
     chart: Path | None,
+    tiles: str | None,
+    tier: str,
     ungated: bool,
     time_limit: float,
     as_json: bool,
@@ -166,7 +181,7 @@ def bench(
 
     with usable():
         old = reports.read(against) if against is not None else None
-    conversion = converted(path, kernels, "auto", profitable=not ungated)
+    conversion = converted(path, kernels, "auto", profitable=not ungated, tiles=tiles, tier=tier)
     refused = [*conversion.diagnostics, *(item for kernel in conversion.kernels for item in kernel.diagnostics)]
     show(*(finding(item, conversion.source) for item in refused), err=True)
     measured = list(_measured(conversion, shapes, captured))

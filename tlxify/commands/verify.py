@@ -19,6 +19,8 @@ from ..console import (
     progress,
     schedule_option,
     show,
+    tier_option,
+    tiles_option,
 )
 from ..job import Job, converted, paired, standing, verified
 from ..outcome import FileConversion
@@ -49,6 +51,8 @@ def picture_name(context: click.Context, option: click.Parameter, value: Path | 
 )
 @captured_option
 @schedule_option
+@tiles_option
+@tier_option
 @gate_option
 @contract_option
 @json_option
@@ -61,6 +65,8 @@ def verify(
     timeline: Path | None,
     captured: Path | None,
     schedule: str,
+    tiles: str | None,
+    tier: str,
     ungated: bool,
     show_contract: bool,
     as_json: bool,
@@ -83,6 +89,8 @@ def verify(
     if replay is not None and (len(kernels) != 1 or (len(paths) != 1 and not pairwise)):
         raise click.UsageError("--replay repeats a launch of one kernel: name it with --kernel")
     options = [*(["--schedule", schedule] if schedule != "auto" else []), *(["--no-profit-gate"] if ungated else [])]
+    options += ["--tiles", tiles] if tiles is not None else []
+    options += ["--tier", tier] if tier != "tlx" else []
     if captured is not None and (replay is not None or timeline is not None):
         raise click.UsageError("--captured takes all launches of a record: it excludes --replay and --timeline")
     # A launch that is repeated says nothing of other rungs.
@@ -92,7 +100,7 @@ def verify(
         if pairwise:
             conversion = paired(paths[0], paths[1], kernels[0], other)
         else:
-            conversion = subject_of(path, kernels, schedule, profitable=not ungated)
+            conversion = subject_of(path, kernels, schedule, profitable=not ungated, tiles=tiles, tier=tier)
         job.conversions.append(conversion)
         check_replay(replay, conversion)
         if not as_json:
@@ -106,10 +114,12 @@ def verify(
     finish(job, as_json)
 
 
-def subject_of(path: Path, kernels: tuple[str, ...], schedule: str, *, profitable: bool) -> FileConversion:
+def subject_of(
+    path: Path, kernels: tuple[str, ...], schedule: str, *, profitable: bool, tiles: str | None, tier: str
+) -> FileConversion:
     """What is to be proved of one file: the conversions that it holds, else those that it would get."""
     found = standing(path, kernels)
-    return converted(path, kernels, schedule, profitable=profitable) if found is None else found
+    return converted(path, kernels, schedule, profitable=profitable, tiles=tiles, tier=tier) if found is None else found
 
 
 def check_replay(replay: str | None, conversion: FileConversion) -> None:

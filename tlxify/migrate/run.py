@@ -33,6 +33,10 @@ class Request:
     #: Bind conversions in the tree itself.
     write: bool = False
     limits: Limits = field(default_factory=Limits)
+    #: Whose tiles are tried, "own" or "user"; None: as each file's project says.
+    tiles: str | None = None
+    #: What to convert to: "tlx" or "descriptors".
+    tier: str = "tlx"
 
 
 def migrate(request: Request, watch: Watch = lambda *_: None) -> list[FileRecord]:
@@ -42,7 +46,10 @@ def migrate(request: Request, watch: Watch = lambda *_: None) -> list[FileRecord
     FileError if the output is in the way of something.
     """
     found = {str(item.path): item for item in discover(request.paths)}
-    works = [Work(file, None, request.schedule, request.profitable, request.upto) for file in found]
+    works = [
+        Work(file, None, request.schedule, request.profitable, request.upto, request.tiles, request.tier)
+        for file in found
+    ]
     done: dict[str, FileRecord] = {}
     with ExitStack() as stack:
         copy = stack.enter_context(copied(request.paths, request.output)) if request.output else None

@@ -30,6 +30,10 @@ class Work:
     profitable: bool = True
     #: Name of the rung to prove each conversion up to, in lower case.
     upto: str = "none"
+    #: Whose tiles are tried; None: as the file's project says.
+    tiles: str | None = None
+    #: What to convert to: "tlx" or "descriptors".
+    tier: str = "tlx"
 
     def data(self) -> dict[str, Any]:
         """For `json.dumps`."""
@@ -85,7 +89,9 @@ def record(work: Work, tell: Tell = lambda _: None) -> FileRecord:
 
 
 def _convert(work: Work, kernels: tuple[str, ...] | None) -> FileConversion:
-    return converted(Path(work.file), kernels or (), work.schedule, profitable=work.profitable)
+    return converted(
+        Path(work.file), kernels or (), work.schedule, profitable=work.profitable, tiles=work.tiles, tier=work.tier
+    )
 
 
 def _verified(conversion: FileConversion, upto: Rung, tell: Tell) -> dict[str, Verdict]:

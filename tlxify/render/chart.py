@@ -13,6 +13,7 @@ TOP, BAR, GAP, GROUP = 64, 16, 3, 18
 COLOURS = {
     "source": ("#8a8f98", "#9aa0aa"),
     "converted": ("#0f7b6c", "#3fc5b0"),
+    "retiled": ("#5c6bc0", "#9fa8da"),
     "reference": ("#b35c00", "#f0a04b"),
 }
 STYLE = """

@@ -35,6 +35,11 @@ def add(table: Table, *cells: object) -> None:
 
 def plan_tables(plan: Plan, contract: Contract | None) -> Iterator[RenderableType]:
     """Every table of the plan, in the order in which data flows."""
+    if plan.plain:
+        yield Text(f"\nplan: {plan.schedule} on {plan.target}, plain Triton", "bold")
+        yield Text()
+        yield descriptors(plan)
+        return
     how = "persistent: program ids become a tile loop" if plan.persistence else "one tile per program"
     yield Text(f"\nplan: {plan.schedule} on {plan.target}, {how}", "bold")
     tables = [tasks(plan), rings(plan), barriers(plan)]
@@ -69,6 +74,15 @@ def rings(plan: Plan) -> Table:
             described(buffer.view),
             "; ".join(dict.fromkeys(", ".join(fill.coordinates) for fill in fills)),
         )
+    return table
+
+
+def descriptors(plan: Plan) -> Table:
+    """The loads that go through descriptors, without roles: each with its tensor and where its tile lies there."""
+    table = grid("descriptors", "descriptor", "tile", "from", "at", "line")
+    for one in plan.described:
+        tile, at = " × ".join(one.tile), ", ".join(one.coordinates)
+        add(table, one.view.descriptor, tile, described(one.view), at, one.load.line)
     return table
 
 

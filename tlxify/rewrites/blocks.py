@@ -72,6 +72,13 @@ class Piece:
     def summary(self) -> tuple[str, ...]:
         """Comment lines: what was planned."""
         plan = self.plan
+        if plan.plain:
+            names = ", ".join(dict.fromkeys(one.view.descriptor for one in plan.described))
+            what = f"descriptors for {plan.target}: plain Triton; {names}"
+            return (
+                f"# kernel  {plan.kernel} -> {plan.converted}, source {self.fingerprint}",
+                f"# plan    {what}",
+            )
         rings = ", ".join(buffer.name for _, buffer in plan.buffers())
         groups = "consumer groups" if plan.group else "one consumer group"
         persistent = ", persistent" if plan.persistence else ""

@@ -68,7 +68,7 @@ class _Replace(cst.CSTTransformer):
 
     def _inserted(self, text: str) -> cst.BaseExpression:
         expression = cst.parse_expression(text)
-        if isinstance(expression, cst.BinaryOperation):
+        if isinstance(expression, cst.BinaryOperation | cst.IfExp):
             expression = expression.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
             self.guarded.add(id(expression))
         return expression

@@ -10,18 +10,20 @@ When refused: at each launch that fails a check, by `tlx.Fallback` with a reason
 from __future__ import annotations
 
 import ast
+import re
 
-from ..plan import Operands, Plan
+from ..plan import Described, Operands, Plan
 
 
 def launch_side(plan: Plan, fingerprint: str) -> tuple[str, ...]:
-    """The three functions behind a converted kernel, as text: guard, boxes, specialize."""
-    return (_guard(plan), _boxes(plan), _specialize(plan, fingerprint))
+    """The functions behind a converted kernel, as text: guard, boxes, programs of tiles of ours, specialize."""
+    programs = (_programs(plan),) if plan.own is not None else ()
+    return (_guard(plan), _boxes(plan), *programs, _specialize(plan, fingerprint))
 
 
 def names(plan: Plan) -> tuple[str, str, str]:
     """What the three functions are called."""
-    stem = plan.converted.removeprefix("_").removesuffix("_ws")
+    stem = re.sub(r"_(ws|desc)$", "", plan.converted.removeprefix("_"))
     return f"_{stem}_guard", f"_{stem}_boxes", f"specialize_{stem}"
 
 
@@ -56,7 +58,10 @@ def _guard(plan: Plan) -> str:
     read += [f'tlx.memory("{name}", {name})' for name in guard.scalars]
     reads = ", ".join(read) + ("," if len(read) == 1 else "")
     if guard.stored:
-        lines.append("    # The producer reads ahead of the stores: what is written must not overlap what it reads.")
+        why = "The producer reads ahead of the stores: what is written must not overlap what it reads."
+        if plan.plain:
+            why = "What goes through descriptors is not ordered with stores: it must not overlap what is written."
+        lines.append(f"    # {why}")
     for stored in guard.stored:
         arguments = [
             f'"{stored.parameter}"',
@@ -76,19 +81,22 @@ def _dtypes(group: Operands, variables: dict[str, str]) -> list[str]:
     """One dtype for the operands of a dot; those of 8 bits lie along the contracted axis."""
     pointers = "{" + ", ".join(f'"{name}": {name}' for name in group.parameters) + "}"
     dtypes = ", ".join(map(_quoted, group.dtypes)) + ("," if len(group.dtypes) == 1 else "")
-    lines = [f"    tlx.require_dtypes({pointers}, ({dtypes}))"]
+    same = "" if group.same else ", same=False"
+    lines = [f"    tlx.require_dtypes({pointers}, ({dtypes}){same})"]
     for descriptor, swapped in group.along_depth:
         lines.append(f"    tlx.require_along_depth({variables[descriptor]}, transposed={swapped})")
     return lines
 
 
 def _boxes(plan: Plan) -> str:
-    sides = dict.fromkeys(name for _, b in plan.buffers() for side in b.tile for name in _identifiers(side))
+    tiles = [*(b.tile for _, b in plan.buffers()), *(one.tile for one in plan.described)]
+    sides = dict.fromkeys(name for tile in tiles for side in tile for name in _identifiers(side))
     asked = dict.fromkeys(name for claim in plan.guard.claims for name in _identifiers(claim))
     blocks = dict.fromkeys(word for name, block in plan.guard.blocks for word in (name, *_words(block)))
     parameters = [*{**blocks, **sides, **asked}, *(["CONSUMERS"] if plan.split else []), "**_"]
     lines = [_definition(names(plan)[1], parameters)]
-    lines.append('    """One slot\'s TMA box per descriptor, in elements, axes in the order of the guard\'s views."""')
+    what = "One load's TMA box" if plan.plain else "One slot's TMA box"
+    lines.append(f'    """{what} per descriptor, in elements, axes in the order of the guard\'s views."""')
     if plan.guard.claims:
         # The guard knows what the call says; tuners and heuristics have their say later, config by config.
         lines.append("    # What the converted kernel relies on: any other config is left to the original.")
@@ -97,7 +105,7 @@ def _boxes(plan: Plan) -> str:
         lines.append("    # What one load or store of a descriptor of the caller's is taken to move.")
     for name, block in plan.guard.blocks:
         lines.append(f'    tlx.require_block("{name}", {name}, {_tuple(block)})')
-    entries = []
+    entries = list(dict.fromkeys(_described_box(one) for one in plan.described))
     ranks = {fill.buffer: len(fill.coordinates) for _, _, fill in plan.fills()}
     for ring, buffer in plan.buffers():
         box = ["1"] * (ranks[buffer.name] - 2) + list(buffer.tile)
@@ -111,9 +119,38 @@ def _boxes(plan: Plan) -> str:
     return "\n".join(lines)
 
 
+def _described_box(one: Described) -> str:
+    sides = ["1"] * (len(one.coordinates) - 2) + list(one.tile)
+    return f'"{one.view.descriptor}": tlx.Box(({", ".join(sides)}))'
+
+
+def _programs(plan: Plan) -> str:
+    counts = plan.own.programs if plan.own is not None else ()
+    written = [ast.unparse(ast.parse(text, mode="eval")) if text is not None else None for text in counts]
+    sizes = set(_words(tuple(text for text in counts if text is not None)))
+    lines = [_definition(_programs_name(plan), [*(name for name in plan.parameters if name in sizes), "**_"])]
+    what = "How many programs the grid must have along each axis, under tiles that the source does not list."
+    called = tuple(re.sub(r"\bcdiv\(", "triton.cdiv(", text) if text is not None else None for text in written)
+    return "\n".join([*lines, f'    """{what}"""', f"    return {_tuple(called)}"])
+
+
+def _programs_name(plan: Plan) -> str:
+    return names(plan)[0].removesuffix("_guard") + "_programs"
+
+
+def _own(plan: Plan) -> str:
+    """The configs with tiles of ours, a line each."""
+    lines = ["configs=["]
+    for config in plan.own.configs if plan.own is not None else ():
+        entries = [*config.values, ("num_warps", config.num_warps), ("num_stages", config.num_stages)]
+        values = [(name, _quoted(v) if isinstance(v, str) else repr(v)) for name, v in entries]
+        lines.append("    {" + ", ".join(f"{_quoted(name)}: {value}" for name, value in values) + "},")
+    return "\n".join([*lines, "]"])
+
+
 def _specialize(plan: Plan, fingerprint: str) -> str:
     guard, boxes, specialize = names(plan)
-    schedule = []
+    schedule = ["plain=True"] if plan.plain else []
     if plan.persistence is not None:
         schedule += ["persistent=True", f"grid_rank={plan.persistence.rank}"]
     if plan.split is not None:
@@ -126,12 +163,18 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
         schedule.append(f"products=({', '.join(map(_names, plan.products))})")
     if plan.crowded:
         schedule.append("crowded=True")
+    made = f"schedule=tlx.Schedule({', '.join(schedule)})"
+    if plan.own is not None:
+        inner = [f"{text}," for text in (*schedule, _own(plan), f"programs={_programs_name(plan)}")]
+        comment = "# Tiles that the source does not list, tried where its grid follows them."
+        inner.insert(len(schedule), comment)
+        made = "\n".join(["schedule=tlx.Schedule(", *inner, ")"])
     arguments = [
         "original",
         plan.converted,
         f"guard={guard}",
         f"boxes={boxes}",
-        f"schedule=tlx.Schedule({', '.join(schedule)})",
+        made,
         f'fingerprint="{fingerprint}"',
     ]
     lines = [

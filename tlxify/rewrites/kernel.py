@@ -9,21 +9,21 @@ When refused: never; what cannot be converted has no plan.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import libcst as cst
 
 from ..model import Kernel, Statement, walk
-from ..plan import Plan, WrittenOut, decoded
+from ..plan import Plan, decoded
 from ..source import Span
 from . import consumer, late, producer
-from .comments import comment_lines, comments_in
 from .dealt import dealt
+from .described import described_kernel
 from .lines import statements
 from .names import read_names
 from .rings import rings
 from .role import Role
+from .shell import before_params, called, decorator_comments
 from .signature import signature
 from .structure import structured
 from .tasks import tasks
@@ -31,6 +31,8 @@ from .tasks import tasks
 
 def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     """The text of the converted kernel. `tl` is the module's name for `triton.language`."""
+    if plan.plain:
+        return described_kernel(kernel, plan, tl)
     text = structured(kernel)
     kept = plan.task("producer").keeps | plan.task("consumer").keeps
     fills, uses = producer.fills(plan, tl), consumer.edits(plan)
@@ -64,7 +66,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         keeps,
         consumer.texts(uses.replaced),
         {**_expressions(plan, tl), **uses.expressions},
-        accesses={one.span: _called(one, tl) for one in plan.written_out},
+        accesses={one.span: called(one, tl) for one in plan.written_out},
         at_loop_end=consumer.at_loop_end(plan),
         before=consumer.texts(uses.before),
         after=consumer.texts(uses.after),
@@ -110,16 +112,11 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         params=parameters,
         decorators=[cst.Decorator(decorator=cst.parse_expression(_decorator(plan)))],
         leading_lines=[],
-        lines_after_decorators=_decorator_comments(function),
-        whitespace_before_params=_before_params(function),
+        lines_after_decorators=decorator_comments(function),
+        whitespace_before_params=before_params(function),
         body=block.with_changes(body=body, footer=block.footer),
     )
     return text.module.with_changes(body=[result], header=[], footer=[]).code
-
-
-def _called(access: WrittenOut, tl: str) -> WrittenOut:
-    """The access with its function as the module calls it."""
-    return replace(access, function=f"{tl}.{access.function}") if access.function else access
 
 
 def _descriptors(plan: Plan) -> dict[str, list[str]]:
@@ -136,22 +133,6 @@ def _decorator(plan: Plan) -> str:
         return "tlx.jit"
     names = ", ".join(f'"{name}"' for name in plan.persistence.extents)
     return f"tlx.jit(do_not_specialize=[{names}])"
-
-
-def _before_params(function: cst.FunctionDef) -> cst.ParenthesizedWhitespace:
-    """A line break behind the opening parenthesis, with what is said there."""
-    said, last = function.whitespace_before_params, cst.SimpleWhitespace("    ")
-    if isinstance(said, cst.ParenthesizedWhitespace) and comments_in(said):
-        return said.with_changes(indent=True, last_line=last)
-    return cst.ParenthesizedWhitespace(indent=True, last_line=last)
-
-
-def _decorator_comments(function: cst.FunctionDef) -> list[cst.EmptyLine]:
-    """Comments between the source's decorators: those stay with the original, what was said about them is kept."""
-    texts = [c for decorator in function.decorators[:1] for c in comments_in(decorator.trailing_whitespace)]
-    texts += [c for decorator in function.decorators[1:] for c in comments_in(decorator)]
-    texts += [c for line in function.lines_after_decorators for c in comments_in(line)]
-    return comment_lines(texts)
 
 
 def _program_ids(plan: Plan) -> dict[Span, str]:

@@ -79,6 +79,8 @@ class Role:
     settled: Mapping[Span, bool] = field(default_factory=dict)
     #: Comparisons that may be turned round.
     reversible: tuple[Span, ...] = ()
+    #: Rings take the place of the compiler's pipelining: what a loop asks of it is left out.
+    pipelined: bool = True
     _pending: list[str] = field(default_factory=list)
 
     def body(self) -> list[cst.BaseStatement]:
@@ -228,6 +230,7 @@ class Role:
         if isinstance(node, cst.For):
             span = self.text.span(node)
             pipelined = span in self.at_loop_end or any(span.contains(other) for other in self.replaced)
+            pipelined = pipelined and self.pipelined
             iterable = _without(node.iter, HINTS if pipelined else FAR_HINTS)
             if span in self.heads:
                 return node.with_changes(iter=cst.parse_expression(self.heads[span]))

@@ -30,15 +30,18 @@ class Placed:
     reads: frozenset[str]
 
 
-def placed(frame: Frame, feed: Feed) -> Placed:
-    """The tile of a load. Raises Decline TLX201, TLX207, TLX401, TLX403."""
-    load, access = feed.load, feed.access
+def in_place_fits(frame: Frame, feed: Feed, one: Placed) -> None:
+    """Raises Decline TLX401 for a tile that dots read in place and that does not suit the tensor cores."""
+    if feed.in_place:
+        requirements.tile_fits(frame.target, *_rows_and_depth(frame, one.tile, feed), feed.load.span)
+
+
+def placed(frame: Frame, load: Load, access: Access) -> Placed:
+    """The tile of a load. Raises Decline TLX201, TLX207, TLX403."""
     tile = [dimension for dimension in access.dimensions if dimension.axis is not None]
     if len(tile) != 2:
         raise Decline("TLX201", load.span, name=access.pointer, why=f"its tile has {len(tile)} axes instead of 2")
     lengths = (_length(frame, tile[0], load), _length(frame, tile[1], load))
-    if feed.in_place:
-        requirements.tile_fits(frame.target, *_rows_and_depth(frame, lengths, feed), load.span)
     axis = frame.split_axis
     split = next((i for i, dimension in enumerate(tile) if axis is not None and dimension.axis == axis.id), None)
     texts, reads = [], set[str]()

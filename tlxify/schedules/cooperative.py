@@ -17,10 +17,10 @@ from ..source import Span
 from ..targets import Target
 from . import order, overlap, requirements, rings, written
 from .alternation import alternation
-from .buffers import Placed, placed
+from .buffers import Placed, in_place_fits, placed
 from .feeding import Feed, Feeding, feeding
 from .frame import Frame, frame
-from .launching import launch_guard
+from .launching import assumed, launch_guard
 from .naming import Names
 from .sites import Place, places, shared
 from .slicing import Reads, keep
@@ -167,7 +167,9 @@ def _placed(
         where: dict[int, Placed] = {}
         for number, feed in feeds.feeds.items():
             try:
-                where[number] = placed(around, feed)
+                one = placed(around, feed.load, feed.access)
+                in_place_fits(around, feed, one)
+                where[number] = one
             except Decline as refusal:
                 reasons[number] = refusal.diagnostic
         if len(where) == len(feeds.feeds):
@@ -292,16 +294,8 @@ def _calls(
 
 def _claims(facts: Facts, feeds: Feeding) -> tuple[str, ...]:
     """What the launch must confirm: what arms of the source that mask less rely on, and the values assumed here."""
-    assumed = [_assumed(name, value) for name, value in facts.assumed]
     found = [text for feed in feeds.feeds.values() for text in claims(facts, feed.access) or ()]
-    return tuple(dict.fromkeys([*assumed, *found]))
-
-
-def _assumed(name: str, value: object) -> str:
-    """That a parameter has the value that the facts hold for."""
-    if isinstance(value, bool):
-        return name if value else f"not {name}"
-    return f"{name} == {value!r}"
+    return tuple(dict.fromkeys([*assumed(facts), *found]))
 
 
 def _held_beside(facts: Facts, feeds: Feeding) -> bool:

@@ -7,8 +7,9 @@ source has it and its operands pass through registers. A load that anything but 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, Sum, every
@@ -62,7 +63,7 @@ def feeding(
                     found[number] = (side, *_strided(facts, facts.loads[number], side))
                 except Decline as refusal:
                     refused[number] = refusal.diagnostic
-    _whole_branches(facts, found, refused)
+    whole_branches(facts, found, refused)
     in_place = {n for n in found if _alone(facts, n) and facts.loads[n].target not in by_value}
     dots = [dot for dot in facts.dots if _reads_slots(facts, dot)]
     while True:
@@ -86,9 +87,7 @@ def _candidates(facts: Facts, side: DotOperand) -> Iterable[int]:
     return () if side.after_dot else [n for n in sorted(side.loads - parts) if facts.loads[n].axes]
 
 
-def _whole_branches(
-    facts: Facts, found: dict[int, tuple[DotOperand, Access, bool]], refused: dict[int, Diagnostic]
-) -> None:
+def whole_branches(facts: Facts, found: MutableMapping[int, Any], refused: dict[int, Diagnostic]) -> None:
     """Takes back loads that stand for arms whose branch does something else as well: it is replaced whole."""
     while True:
         for number in found:
@@ -113,7 +112,7 @@ def _whole_branches(
 
 def _strided(facts: Facts, load: Load, side: DotOperand) -> tuple[Access, bool]:
     """The tile behind a load, and whether its rows wrap around. Raises Decline TLX104, TLX2xx."""
-    access = requirements.strided(facts, load, side)
+    access = requirements.strided(facts, load, side.text)
     positions.begin_inside(facts, access, load)
     return access, requirements.rows_are_independent(facts, access, load)
 

@@ -37,10 +37,22 @@ def launch_guard(
     fed = {fill.load for _, _, fill in fills_of(rings)}
     read = [load.pointer for load in facts.loads if load.statement in producer and load.span not in fed]
     scalars = tuple(dict.fromkeys(name for name in read if name is not None))
-    return LaunchGuard(views, groups, _stored(facts), scalars, claims, _blocks(facts), starts_of(facts, rings))
+    loads = [(fill.load, ring.buffer(fill.buffer).view) for ring, _, fill in fills_of(rings)]
+    return LaunchGuard(views, groups, stored_by(facts), scalars, claims, blocks_of(facts), starts_of(facts, loads))
 
 
-def _blocks(facts: Facts) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def assumed(facts: Facts) -> tuple[str, ...]:
+    """That parameters have the values that the facts hold for, as plain Python."""
+    return tuple(_holding(name, value) for name, value in facts.assumed)
+
+
+def _holding(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return name if value else f"not {name}"
+    return f"{name} == {value!r}"
+
+
+def blocks_of(facts: Facts) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What the blocks of the caller's descriptors must be like. Raises Decline TLX210 where that is not known."""
     found = []
     for descriptor in facts.hosted:
@@ -56,7 +68,8 @@ def _blocks(facts: Facts) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(found)
 
 
-def _stored(facts: Facts) -> tuple[Stored, ...]:
+def stored_by(facts: Facts) -> tuple[Stored, ...]:
+    """The memory that the kernel writes. Raises Decline TLX2xx for memory that no parameter names."""
     stored: dict[Stored, None] = {}
     for store in facts.stores:
         access = facts.access(store.span)

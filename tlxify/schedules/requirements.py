@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..diagnostics import Decline
-from ..facts import Access, Dot, DotOperand, Facts, Load, every
+from ..facts import Access, Dot, Facts, Load, every
 from ..source import Span
 from ..targets import Target
 
@@ -47,14 +47,17 @@ KEPT = frozenset({"tl.debug_barrier", "tl.device_assert"})
 _ASKING = frozenset({"atomic_cas", "atomic_xchg"})
 
 
-def strided(facts: Facts, load: Load, side: DotOperand) -> Access:
-    """The tile behind a load that the TMA can be asked for. Raises Decline TLX2xx, TLX104."""
+def strided(facts: Facts, load: Load, called: str) -> Access:
+    """The tile behind a load that the TMA can be asked for; `called` is what the source calls it.
+
+    Raises Decline TLX2xx, TLX104.
+    """
     problem = facts.problem(load.span)
     if problem is not None:
         raise Decline(problem.code, problem.span, **dict(problem.facts))
     access = facts.access(load.span)
     if access is None:
-        raise Decline("TLX201", load.span, name=load.pointer or side.text)
+        raise Decline("TLX201", load.span, name=load.pointer or called)
     if load.helpers:
         raise Decline("TLX104", load.statement, what=f"an operand loaded inside the helper `{load.helpers[0]}`")
     if load.after_dot:

@@ -8,33 +8,36 @@ of a sequence for one. So a view's coordinates are taken apart: what is a multip
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..diagnostics import Decline
 from ..facts import Dimension, Facts
-from ..plan import Ring, Starts, fills_of
+from ..plan import Starts, View
 from ..poly import Poly, Symbol
+from ..source import Span
 from ..starts import tile_lengths, uneven
 from .writing import write_for_guard
 
 
-def starts_of(facts: Facts, rings: tuple[Ring, ...]) -> tuple[Starts, ...]:
+def starts_of(facts: Facts, loads: Sequence[tuple[Span, View]]) -> tuple[Starts, ...]:
     """What the starts of all tiles are multiples of, where that is not known to be enough.
+
+    `loads` are those that go through descriptors, each with its view.
 
     Raises Decline TLX212 if the TMA cannot read a tile whichever axis is contiguous.
     """
-    accesses = [facts.access(fill.load) for _, _, fill in fills_of(rings)]
+    accesses = [facts.access(load) for load, _ in loads]
     lengths = tile_lengths(facts, (access for access in accesses if access is not None))
     found: dict[tuple[str, int], dict[str, None]] = {}
-    for ring, _, fill in fills_of(rings):
-        view, access = ring.buffer(fill.buffer).view, facts.access(fill.load)
+    for load, view in loads:
+        access = facts.access(load)
         if access is None or access.described:
             continue  # the source reads it by the TMA itself
         axes = (-1,) if view.flag is None else (-2, -1)
         steps = {axis: tuple(_steps(access.dimensions[axis], lengths)) for axis in axes}
         if all("1" in texts for texts in steps.values()):
             coordinate = access.dimensions[-1].coordinate
-            raise Decline("TLX212", fill.load, name=access.pointer, what=coordinate.text())
+            raise Decline("TLX212", load, name=access.pointer, what=coordinate.text())
         for axis, texts in steps.items():
             found.setdefault((view.descriptor, axis), {}).update(dict.fromkeys(texts))
     return tuple(Starts(view, axis, tuple(texts)) for (view, axis), texts in found.items() if texts)

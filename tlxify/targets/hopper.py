@@ -29,6 +29,13 @@ class Target:
     producer_warps: int
     producer_registers: int
     consumer_registers: int
+    #: Accumulators that a consumer thread can hold, over all dots of a loop; where it holds as much again beside them.
+    most_accumulators: int
+    crowded_accumulators: int
+
+    def accumulators(self, *, crowded: bool) -> int:
+        """How many a consumer thread can hold."""
+        return self.crowded_accumulators if crowded else self.most_accumulators
 
 
 HOPPER = Target(
@@ -45,4 +52,6 @@ HOPPER = Target(
     producer_warps=4,
     producer_registers=40,
     consumer_registers=232,
+    most_accumulators=224,
+    crowded_accumulators=128,
 )

@@ -91,6 +91,19 @@ def judge(facts: CompiledFacts) -> Iterator[tuple[str, str]]:
         yield "convert-layout", f"the dot loop converts layouts: {facts.dot_loop_conversions[0]}"
 
 
+def judge_descriptors(facts: CompiledFacts) -> Iterator[tuple[str, str]]:
+    """Codes and sentences for everything that plain Triton with descriptors must not be."""
+    yield from judge_version(facts)
+    if not facts.counts.get("UTMALDG", 0):
+        yield "no-utmaldg", "nothing is loaded through the TMA (UTMALDG)"
+
+
+def _judged(conversion: Conversion, facts: CompiledFacts) -> Iterator[tuple[str, str]]:
+    if conversion.plain:
+        return judge_descriptors(facts)
+    return judge(facts) if conversion.version is None else judge_version(facts)
+
+
 def judge_version(facts: CompiledFacts) -> Iterator[tuple[str, str]]:
     """Codes and sentences for what no kernel should be, however it is written."""
     if facts.stack or facts.counts.get("LDL", 0) or facts.counts.get("STL", 0):
@@ -191,11 +204,15 @@ def _build(loaded: Loaded, variant: Variant, built: Built) -> None:
         text = (telling or detail.splitlines())[0].strip()
         built.findings.append(_finding(loaded, "compiler", text, variant, detail))
         return
+    if loaded.conversion.plain and facts.shared > SHARED_BYTES:
+        # Only the compiler knows what its pipelining takes; the launcher goes on with fewer stages.
+        text = f"shared-memory: {facts.shared} bytes with {dispatch.options['num_stages']} stages"
+        built.left.setdefault(variant.case.config, text)
+        return
     built.compiled += 1
     built.configs.add(variant.case.config)
     built.registers, built.shared = max(built.registers, facts.registers), max(built.shared, facts.shared)
-    judged = judge(facts) if loaded.conversion.version is None else judge_version(facts)
-    built.findings += [_finding(loaded, code, text, variant) for code, text in judged]
+    built.findings += [_finding(loaded, code, text, variant) for code, text in _judged(loaded.conversion, facts)]
 
 
 def asserted_away(loaded: Loaded, index: int) -> str | None:

@@ -92,7 +92,7 @@ class _Ladder:
     def protocol(self, *, ask_launcher: bool) -> list[Evidence]:
         """The text's barrier protocol, in the launches that the launcher would make, or in guessed ones."""
         conversion, launches = self.conversion, None
-        if conversion.version is not None and not conversion.version.uses_tlx:
+        if conversion.plain or (conversion.version is not None and not conversion.version.uses_tlx):
             return [Evidence(Rung.PROTOCOL, True, "protocol", "plain Triton: there are no barriers to get wrong")]
         why = "Triton is not here"
         if ask_launcher:
@@ -192,7 +192,9 @@ class _Ladder:
         configs = {index for outcome in outcomes for index in outcome.figures.get("configs", ())}
         registers, shared = (max(int(o.figures.get(name, 0)) for o in outcomes) for name in ("registers", "shared"))
         text = f"{count} cubins for sm_90 of {len(configs)} configs: no stack"
-        if self.conversion.version is None:
+        if self.conversion.plain:
+            text += ", UTMALDG"
+        elif self.conversion.version is None:
             text += ", HGMMA and UTMALDG in loops, USETMAXREG"
         text += f"; at most {registers} registers and {shared} bytes of shared memory"
         proved = [Evidence(Rung.COMPILED, True, "machine-code", text)]

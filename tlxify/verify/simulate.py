@@ -23,6 +23,7 @@ from .inputs import edge_cases, own_tiles
 from .loading import Loaded, load
 from .oracle import NoLaunch, Reference, SourceFails, reference
 from .replay import case_of, token
+from .retiled import retiled
 from .shrink import shrunk
 
 #: Findings after which a run is given up: more of the same help nobody.
@@ -139,13 +140,14 @@ class Simulation:
         except (NoLaunch, Inapplicable):
             return
         except SourceFails as failure:
-            if case.daring:
+            # Where inputs and outputs overlap, a source owes nobody a result that can be told.
+            if case.daring or any(layout == "overlap" for _, layout in case.layouts):
                 return
             self.tally.source_fails = self.tally.source_fails or self.loaded.shown(f"{failure} with {case}")
             return
         self.tally.took(case)
         self.tally.unlifted |= expected.exact is None
-        plain = self.version is not None and not self.version.uses_tlx
+        plain = self.loaded.conversion.plain or (self.version is not None and not self.version.uses_tlx)
         for number, schedule in enumerate(ONE_SCHEDULE if plain else case.schedules):
             if not self._run(case, schedule, number + 2, expected):
                 return
@@ -268,6 +270,10 @@ def simulate(
             return simulation.tally
         if simulation.tally.failed >= enough or simulation.tally.source_fails:
             return simulation.tally
+    if cases is None and replay is None and which == 0:
+        found = retiled(simulation.loaded.source, simulation.contract, conversion.file)
+        if found is not None:
+            simulation.tally.found(found)
     if drawn and not simulation.tally.findings:
         progress(f"simulated: {drawn} drawn launches")
         _explore(simulation, drawn)

@@ -142,6 +142,11 @@ def _linear_act_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     return {"X_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "W_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 
+def _linear_act_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
+    """How many programs the grid must have along each axis, under tiles that the source does not list."""
+    return (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)
+
+
 def specialize_linear_act_kernel(original):
     """`original`, running _linear_act_kernel_ws wherever the guard allows it."""
     return tlx.specialized(
@@ -149,6 +154,15 @@ def specialize_linear_act_kernel(original):
         _linear_act_kernel_ws,
         guard=_linear_act_kernel_guard,
         boxes=_linear_act_kernel_boxes,
-        schedule=tlx.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), crowded=True),
+        schedule=tlx.Schedule(
+            split="BLOCK_M",
+            output=("BLOCK_M", "BLOCK_N"),
+            crowded=True,
+            # Tiles that the source does not list, tried where its grid follows them.
+            configs=[
+                {"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8, "num_warps": 8, "num_stages": 4},
+            ],
+            programs=_linear_act_kernel_programs,
+        ),
         fingerprint="70964fd1b0052c73",
     )

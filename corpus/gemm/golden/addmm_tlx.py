@@ -2,6 +2,7 @@
 # kernel  addmm_kernel -> _addmm_kernel_ws, source 5008af90319406b5
 # plan    cooperative for sm_90: one producer, consumer groups; a_ring, b_ring; one dot in flight
 
+import triton
 import triton.language as tl
 
 import tlx
@@ -122,6 +123,11 @@ def _addmm_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, EVEN_K, K, CONSUMERS, **_):
     return {"a_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "b_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 
+def _addmm_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
+    """How many programs the grid must have along each axis, under tiles that the source does not list."""
+    return (triton.cdiv(N, BLOCK_N) * triton.cdiv(M, BLOCK_M),)
+
+
 def specialize_addmm_kernel(original):
     """`original`, running _addmm_kernel_ws wherever the guard allows it."""
     return tlx.specialized(
@@ -129,6 +135,16 @@ def specialize_addmm_kernel(original):
         _addmm_kernel_ws,
         guard=_addmm_kernel_guard,
         boxes=_addmm_kernel_boxes,
-        schedule=tlx.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), crowded=True),
+        schedule=tlx.Schedule(
+            split="BLOCK_M",
+            output=("BLOCK_M", "BLOCK_N"),
+            crowded=True,
+            # Tiles that the source does not list, tried where its grid follows them.
+            configs=[
+                {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_warps": 8, "num_stages": 4},
+                {"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 8, "num_stages": 4},
+            ],
+            programs=_addmm_kernel_programs,
+        ),
         fingerprint="5008af90319406b5",
     )

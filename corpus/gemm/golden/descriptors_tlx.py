@@ -2,6 +2,7 @@
 # kernel  descriptor_kernel -> _descriptor_kernel_ws, source bfd15c0f145e766e
 # plan    cooperative, persistent for sm_90: one producer, consumer groups; a_ring, b_ring; one dot in flight
 
+import triton
 import triton.language as tl
 
 import tlx
@@ -99,6 +100,11 @@ def _descriptor_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     }
 
 
+def _descriptor_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
+    """How many programs the grid must have along each axis, under tiles that the source does not list."""
+    return (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
+
+
 def specialize_descriptor_kernel(original):
     """`original`, running _descriptor_kernel_ws wherever the guard allows it."""
     return tlx.specialized(
@@ -106,6 +112,17 @@ def specialize_descriptor_kernel(original):
         _descriptor_kernel_ws,
         guard=_descriptor_kernel_guard,
         boxes=_descriptor_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(
+            persistent=True,
+            grid_rank=2,
+            split="BLOCK_M",
+            output=("BLOCK_M", "BLOCK_N"),
+            # Tiles that the source does not list, tried where its grid follows them.
+            configs=[
+                {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_warps": 8, "num_stages": 4},
+                {"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 8, "num_stages": 4},
+            ],
+            programs=_descriptor_kernel_programs,
+        ),
         fingerprint="bfd15c0f145e766e",
     )

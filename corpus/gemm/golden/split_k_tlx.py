@@ -2,6 +2,7 @@
 # kernel  split_k_kernel -> _split_k_kernel_ws, source 7dce5b0c0d477119
 # plan    cooperative, persistent for sm_90: one producer, consumer groups; a_ring, b_ring; one dot in flight
 
+import triton
 import triton.language as tl
 
 import tlx
@@ -136,6 +137,11 @@ def _split_k_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     return {"a_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "b_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 
+def _split_k_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
+    """How many programs the grid must have along each axis, under tiles that the source does not list."""
+    return (triton.cdiv(N, BLOCK_N) * triton.cdiv(M, BLOCK_M), None)
+
+
 def specialize_split_k_kernel(original):
     """`original`, running _split_k_kernel_ws wherever the guard allows it."""
     return tlx.specialized(
@@ -143,6 +149,16 @@ def specialize_split_k_kernel(original):
         _split_k_kernel_ws,
         guard=_split_k_kernel_guard,
         boxes=_split_k_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(
+            persistent=True,
+            grid_rank=2,
+            split="BLOCK_M",
+            output=("BLOCK_M", "BLOCK_N"),
+            # Tiles that the source does not list, tried where its grid follows them.
+            configs=[
+                {"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 64, "SPLIT_K": 8, "num_warps": 8, "num_stages": 4},
+            ],
+            programs=_split_k_kernel_programs,
+        ),
         fingerprint="7dce5b0c0d477119",
     )

@@ -2,6 +2,7 @@
 # kernel  a8w16_kernel -> _a8w16_kernel_ws, source 791839d554562476
 # plan    cooperative, persistent for sm_90: one producer, consumer groups; x_ring, w_ring
 
+import triton
 import triton.language as tl
 
 import tlx
@@ -107,6 +108,11 @@ def _a8w16_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     return {"x_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "w_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 
+def _a8w16_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
+    """How many programs the grid must have along each axis, under tiles that the source does not list."""
+    return (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N))
+
+
 def specialize_a8w16_kernel(original):
     """`original`, running _a8w16_kernel_ws wherever the guard allows it."""
     return tlx.specialized(
@@ -114,6 +120,17 @@ def specialize_a8w16_kernel(original):
         _a8w16_kernel_ws,
         guard=_a8w16_kernel_guard,
         boxes=_a8w16_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(
+            persistent=True,
+            grid_rank=2,
+            split="BLOCK_M",
+            output=("BLOCK_M", "BLOCK_N"),
+            # Tiles that the source does not list, tried where its grid follows them.
+            configs=[
+                {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_warps": 8, "num_stages": 4},
+                {"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 8, "num_stages": 4},
+            ],
+            programs=_a8w16_kernel_programs,
+        ),
         fingerprint="791839d554562476",
     )

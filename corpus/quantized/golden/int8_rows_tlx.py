@@ -2,6 +2,7 @@
 # kernel  int8_kernel -> _int8_kernel_ws, source 7f38846600d614a6
 # plan    cooperative, persistent for sm_90: one producer, consumer groups; a_ring, b_ring; one dot in flight
 
+import triton
 import triton.language as tl
 
 import tlx
@@ -124,6 +125,11 @@ def _int8_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     return {"a_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "b_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 
+def _int8_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
+    """How many programs the grid must have along each axis, under tiles that the source does not list."""
+    return (triton.cdiv(N, BLOCK_N) * triton.cdiv(M, BLOCK_M),)
+
+
 def specialize_int8_kernel(original):
     """`original`, running _int8_kernel_ws wherever the guard allows it."""
     return tlx.specialized(
@@ -131,6 +137,17 @@ def specialize_int8_kernel(original):
         _int8_kernel_ws,
         guard=_int8_kernel_guard,
         boxes=_int8_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=1, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(
+            persistent=True,
+            grid_rank=1,
+            split="BLOCK_M",
+            output=("BLOCK_M", "BLOCK_N"),
+            # Tiles that the source does not list, tried where its grid follows them.
+            configs=[
+                {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 128, "num_warps": 8, "num_stages": 4},
+                {"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 128, "num_warps": 8, "num_stages": 4},
+            ],
+            programs=_int8_kernel_programs,
+        ),
         fingerprint="7f38846600d614a6",
     )

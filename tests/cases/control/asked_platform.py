@@ -127,6 +127,11 @@ def _shared_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     return {"a_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "b_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 
+def _shared_kernel_programs(M, N, BLOCK_M, BLOCK_N, **_):
+    """How many programs the grid must have along each axis, under tiles that the source does not list."""
+    return (triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N), None)
+
+
 def specialize_shared_kernel(original):
     """`original`, running _shared_kernel_ws wherever the guard allows it."""
     return tlx.specialized(
@@ -134,6 +139,15 @@ def specialize_shared_kernel(original):
         _shared_kernel_ws,
         guard=_shared_kernel_guard,
         boxes=_shared_kernel_boxes,
-        schedule=tlx.Schedule(split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(
+            split="BLOCK_M",
+            output=("BLOCK_M", "BLOCK_N"),
+            # Tiles that the source does not list, tried where its grid follows them.
+            configs=[
+                {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "TURNS": 1, "num_warps": 8, "num_stages": 4},
+                {"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 64, "TURNS": 1, "num_warps": 8, "num_stages": 4},
+            ],
+            programs=_shared_kernel_programs,
+        ),
         fingerprint="d9d108bdff585a61",
     )

@@ -12,10 +12,10 @@ Sized = tuple[str, str]
 
 
 def roles(facts: Facts, extents: Extents) -> tuple[Sized | None, Sized | None, Sized | None]:
-    """(extent, tile) of the rows, the columns and the contracted axis of the first dot."""
-    if not facts.dots:
-        return None, None, None
-    dot = facts.dots[0]
+    """(extent, tile) of the rows, the columns and the contracted axis of the first dot.
+
+    Without a dot, of the rows and the columns of the first tile that is stored, or else loaded.
+    """
 
     def sized(axis: int | None) -> Sized | None:
         if axis is None or not extents.of.get(axis, "").isidentifier():
@@ -23,6 +23,11 @@ def roles(facts: Facts, extents: Extents) -> tuple[Sized | None, Sized | None, S
         length = facts.axis(axis).length.text()
         return (extents.of[axis], length) if extents.of[axis] != length else None  # else one tile is all there is
 
+    if not facts.dots:
+        tiles = [*(store.axes for store in facts.stores), *(load.axes for load in facts.loads)]
+        rows, columns = next((axes for axes in tiles if len(axes) == 2 and None not in axes), (None, None))
+        return sized(rows), sized(columns), None
+    dot = facts.dots[0]
     return sized(dot.a.axes[0]), sized(dot.b.axes[1]), sized(dot.a.axes[1])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -36,7 +37,8 @@ def load(run: Interpreter, call: Call) -> Value:
         return Value(poly=Poly.of(loaded), loads=frozenset({number}))
     axes = run.axes.broadcast(address.axes, *(value.axes for value in (mask, other) if value is not None))
     number = len(run.events.loads)
-    run.events.loads.append(LoadEvent(place, number, target, address.at(axes), mask, other, scalars(run.scope)))
+    event = LoadEvent(place, number, target, address.at(axes), mask, other, scalars(run.scope))
+    run.events.loads.append(replace(event, volatile=_volatile(call)))
     return Value(axes=axes, origin=Origin("load", number), loads=address.loads | {number})
 
 
@@ -55,8 +57,15 @@ def record_load(
     target = run.named[1] if run.named is not None and run.named[0] is call.node else None
     number, address = len(run.events.loads), replace(box.address, loads=loads)
     event = LoadEvent(run.place(call.node), number, target, address, box.mask(checked), other, scalars(run.scope))
-    run.events.loads.append(replace(event, box=box, checked=tuple(checked), call=call.node))
+    box_event = replace(event, box=box, checked=tuple(checked), call=call.node, volatile=_volatile(call))
+    run.events.loads.append(box_event)
     return Value(axes=box.axes, origin=Origin("load", number), loads=loads | {number})
+
+
+def _volatile(call: Call) -> bool:
+    """Whether a load asks for memory as it is at this moment; what is not a literal may ask so."""
+    flag = call.get(7, "volatile")
+    return flag is not None and not (isinstance(flag, ast.Constant) and not flag.value)
 
 
 @handles(
