@@ -31,7 +31,7 @@ class Form:
     alternating: bool = False
 
 
-AUTO = Form()
+AUTO = Form(balanced=True)
 
 
 @dataclass(frozen=True, slots=True)

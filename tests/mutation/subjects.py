@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -31,6 +31,7 @@ from tests.tlx.sim.tutorials import (
     test_layernorm,
     wheel,
 )
+from tlxify.verify.cases import Case
 
 from .launches import Launch, recorded, source_of
 from .mutator import Mutant, mutants
@@ -94,6 +95,11 @@ def mutants_of(function: JITFunction) -> list[Mutant]:
     return list(mutants(source_of(function), modules))
 
 
+def _trips(cases: Iterable[Case]) -> Iterator[int]:
+    """The numbers of trips that cases are named after."""
+    return (int(found[1]) for case in cases if (found := re.fullmatch(r"(\d+) trips", case.name)))
+
+
 # ours ----------------------------------------------------------------------------------------------------------------
 
 
@@ -114,6 +120,10 @@ def _simulated(convert: Callable[[], object]) -> Recipe:
             if kernel.conversion is not None:
                 every = edge_cases(kernel.contract)
                 more = [case for case in every if FURTHER.search(case.name) and case.path != "original"]
+                if (
+                    kernel.plan.delayed
+                ):  # its first slots are freed in front of the loop: only more trips need the others
+                    more += [case for case in every if case.name.startswith(f"{max(_trips(every))} trips")][:1]
                 tried = dict.fromkeys(
                     replace(case, schedules=("late",)) for case in [*launches_of(kernel.contract), *more]
                 )

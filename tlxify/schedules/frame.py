@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..facts import Axis, AxisId, Facts, Load
 from ..plan import Creator, Persistence, Split
+from ..poly import Symbol
 from ..source import Span
 from ..targets import Target
 from .naming import Names
@@ -59,10 +60,19 @@ def frame(
 
 
 def unequal_trips(facts: Facts, filling: frozenset[Span]) -> bool:
-    """Whether a loop that fills slots makes more trips in one program than in another: causal, of lengths in memory."""
+    """Whether a loop that fills slots makes more trips in one program than in another, by the program's id: causal.
+
+    Trips whose number is read from memory do not count: often they are none, and a tile loop passes over those fast.
+    """
     bounds = [(loop.start, loop.stop) for loop in facts.loops if loop.span in filling and loop.kind == "range"]
     lengths = [stop - start for start, stop in bounds if start is not None and stop is not None]
-    return any(not (symbol.launch or symbol.trip) for length in lengths for symbol in length.symbols)
+    return any(_by_program(symbol) for length in lengths for symbol in length.symbols)
+
+
+def _by_program(symbol: Symbol) -> bool:
+    """Whether a scalar is, or is computed from, the id of the program."""
+    inner = (one for operand in symbol.operands for one in operand.symbols)
+    return symbol.name.startswith("tl.program_id(") or any(map(_by_program, inner))
 
 
 def _persistence(

@@ -32,7 +32,7 @@ def walk(q, k, o, before):
         q, k, o, q.shape[0], q.stride(0), k.stride(0), o.stride(0), STAGE=stage, BLOCK_M=64, BLOCK_N=32, D=64
     )
 # output
-@tlx.jit(do_not_specialize=["GRID_0"])
+@tlx.jit
 def _stages_kernel_ws(
     q_desc,
     k_desc,
@@ -43,7 +43,6 @@ def _stages_kernel_ws(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     D: tl.constexpr,
-    GRID_0,
     STAGES: tl.constexpr,
     CONSUMERS: tl.constexpr,
     CONSUMER_WARPS: tl.constexpr,
@@ -56,8 +55,6 @@ def _stages_kernel_ws(
     q_ring = tlx.local_alloc((ROWS, D), tlx.dtype_of(q_desc), CONSUMERS)
     # producer → consumers: the slot holds its tiles.
     q_full = tlx.alloc_barriers(1, arrive_count=1)
-    # consumers → producer: the slot may be overwritten.
-    q_empty = tlx.alloc_barriers(1, arrive_count=CONSUMERS)
     Q_BYTES: tl.constexpr = BLOCK_M * D * tlx.size_of(tlx.dtype_of(q_desc))
     k_ring = tlx.local_alloc((BLOCK_N, D), tlx.dtype_of(k_desc), STAGES)
     # producer → consumers: the slot holds its tiles.
@@ -69,56 +66,46 @@ def _stages_kernel_ws(
     with tlx.async_tasks():
         # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of q and k.
         with tlx.async_task("default"):
-            q_filled = 0
             k_filled = 0
-            for tile in range(tl.program_id(0), GRID_0, tl.num_programs(0)):
-                pid = tile
-                tlx.barrier_wait(q_empty[0], (q_filled & 1) ^ 1)
-                tlx.barrier_expect_bytes(q_full[0], Q_BYTES)
-                for group in tl.static_range(CONSUMERS):
-                    tlx.async_descriptor_load(q_desc, q_ring[group], [pid * BLOCK_M + ROWS * group, 0], q_full[0])
-                q_filled += 1
-                if STAGE & 2:
-                    first, last = 0, pid * BLOCK_M
-                else:
-                    first, last = pid * BLOCK_M, (pid + 1) * BLOCK_M
-                for start in range(first, last, BLOCK_N):
-                    k_slot = k_filled % STAGES
-                    tlx.barrier_wait(k_empty[k_slot], ((k_filled // STAGES) & 1) ^ 1)
-                    tlx.barrier_expect_bytes(k_full[k_slot], K_BYTES)
-                    tlx.async_descriptor_load(k_desc, k_ring[k_slot], [start, 0], k_full[k_slot])
-                    k_filled += 1
+            pid = tl.program_id(0)
+            tlx.barrier_expect_bytes(q_full[0], Q_BYTES)
+            for group in tl.static_range(CONSUMERS):
+                tlx.async_descriptor_load(q_desc, q_ring[group], [pid * BLOCK_M + ROWS * group, 0], q_full[0])
+            if STAGE & 2:
+                first, last = 0, pid * BLOCK_M
+            else:
+                first, last = pid * BLOCK_M, (pid + 1) * BLOCK_M
+            for start in range(first, last, BLOCK_N):
+                k_slot = k_filled % STAGES
+                tlx.barrier_wait(k_empty[k_slot], ((k_filled // STAGES) & 1) ^ 1)
+                tlx.barrier_expect_bytes(k_full[k_slot], K_BYTES)
+                tlx.async_descriptor_load(k_desc, k_ring[k_slot], [start, 0], k_full[k_slot])
+                k_filled += 1
 
         # Consumers: each group multiplies its ROWS rows of every slot, hands the slot back and finishes its rows.
         with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS, replicate=CONSUMERS):
             group: tl.constexpr = tlx.async_task_replica_id()
-            q_used = 0
             k_used = 0
-            for tile in range(tl.program_id(0), GRID_0, tl.num_programs(0)):
-                pid = tile
-                rows, d = pid * BLOCK_M + ROWS * group + tl.arange(0, ROWS), tl.arange(0, D)
-                tlx.barrier_wait(q_full[0], q_used & 1)
-                q = q_ring[group]
-                if STAGE & 2:
-                    first, last = 0, pid * BLOCK_M
-                else:
-                    first, last = pid * BLOCK_M, (pid + 1) * BLOCK_M
-                acc = tl.zeros((ROWS, D), dtype=tl.float32)
-                for start in range(first, last, BLOCK_N):
-                    k_slot = k_used % STAGES
-                    tlx.barrier_wait(k_full[k_slot], (k_used // STAGES) & 1)
-                    k = k_ring[k_slot]
-                    p = tlx.async_dot(q, tlx.local_trans(k))
-                    p = tlx.async_dot_wait(0, p)
-                    acc = tlx.async_dot(p.to(k.dtype), k, acc)
-                    acc = tlx.async_dot_wait(0, acc)
-                    tlx.barrier_arrive(k_empty[k_slot])
-                    k_used += 1
-                tlx.barrier_arrive(q_empty[0])
-                q_used += 1
-                tl.store(
-                    o_ptr + rows[:, None] * so + d[None, :], acc.to(o_ptr.dtype.element_ty), mask=rows[:, None] < N
-                )
+            pid = tl.program_id(0)
+            rows, d = pid * BLOCK_M + ROWS * group + tl.arange(0, ROWS), tl.arange(0, D)
+            tlx.barrier_wait(q_full[0], 0)
+            q = q_ring[group]
+            if STAGE & 2:
+                first, last = 0, pid * BLOCK_M
+            else:
+                first, last = pid * BLOCK_M, (pid + 1) * BLOCK_M
+            acc = tl.zeros((ROWS, D), dtype=tl.float32)
+            for start in range(first, last, BLOCK_N):
+                k_slot = k_used % STAGES
+                tlx.barrier_wait(k_full[k_slot], (k_used // STAGES) & 1)
+                k = k_ring[k_slot]
+                p = tlx.async_dot(q, tlx.local_trans(k))
+                p = tlx.async_dot_wait(0, p)
+                acc = tlx.async_dot(p.to(k.dtype), k, acc)
+                acc = tlx.async_dot_wait(0, acc)
+                tlx.barrier_arrive(k_empty[k_slot])
+                k_used += 1
+            tl.store(o_ptr + rows[:, None] * so + d[None, :], acc.to(o_ptr.dtype.element_ty), mask=rows[:, None] < N)
 
 
 def _stages_kernel_guard(q_ptr, k_ptr, o_ptr, N, sq, sk, so, **_):
@@ -147,11 +134,7 @@ def specialize_stages_kernel(original):
         guard=_stages_kernel_guard,
         boxes=_stages_kernel_boxes,
         schedule=tlx.Schedule(
-            persistent=True,
-            grid_rank=1,
-            split="BLOCK_M",
-            output=("BLOCK_M", "BLOCK_N"),
-            products=(("BLOCK_M", "BLOCK_N"), ("BLOCK_M", "D")),
+            split="BLOCK_M", output=("BLOCK_M", "BLOCK_N"), products=(("BLOCK_M", "BLOCK_N"), ("BLOCK_M", "D"))
         ),
         fingerprint="874f54f3d4df913c",
     )
