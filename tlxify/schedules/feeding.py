@@ -13,8 +13,9 @@ from typing import Any
 
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, StatementFact, Sum, every
+from ..plan import Copied
 from ..source import Span
-from . import masking, positions, requirements
+from . import gathering, masking, positions, requirements
 from .tree import Tree
 
 
@@ -32,6 +33,8 @@ class Feed:
     wrapped: bool
     #: What a descriptor cannot mask: the consumers mask the tile in registers.
     unmasked: Diagnostic | None = None
+    #: No box: the producer's threads copy it.
+    copied: Copied | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,9 @@ def feeding(
             for number in _candidates(facts, side):
                 if number in refused or number in found:
                     continue
+                load = facts.loads[number]
                 try:
-                    found[number] = _strided(facts, facts.loads[number], side)
+                    found[number] = _strided(facts, load, side)
                 except Decline as refusal:
                     refused[number] = refusal.diagnostic
     whole_branches(facts, found, refused)
@@ -76,7 +80,9 @@ def feeding(
             break
         in_place = kept
     feeds = {
-        number: Feed(facts.loads[number], one.access, one.side, number in in_place, one.wrapped, one.unmasked)
+        number: Feed(
+            facts.loads[number], one.access, one.side, number in in_place, one.wrapped, one.unmasked, one.copied
+        )
         for number, one in sorted(found.items())
     }
     return Feeding(feeds, tuple(dots), refused)
@@ -89,7 +95,8 @@ class _Found:
     side: DotOperand
     access: Access
     wrapped: bool
-    unmasked: Diagnostic | None
+    unmasked: Diagnostic | None = None
+    copied: Copied | None = None
 
 
 def _candidates(facts: Facts, side: DotOperand) -> Iterable[int]:
@@ -132,17 +139,23 @@ def _serves(facts: Facts, branch: StatementFact, statement: StatementFact) -> bo
 
 
 def _strided(facts: Facts, load: Load, side: DotOperand) -> _Found:
-    """The tile behind a load, masked by the TMA or else by the consumers. Raises Decline TLX104, TLX2xx."""
-    unmasked = None
+    """The tile behind a load, as a box, as threads copy it, or as a box that the consumers mask.
+
+    Raises Decline TLX104, TLX2xx.
+    """
     try:
         access = requirements.strided(facts, load, side.text)
-        positions.end_inside(facts, access, load)
+        positions.begin_inside(facts, access, load)
+        return _Found(side, access, requirements.rows_are_independent(facts, access, load))
     except Decline as refusal:
-        access = masking.within_memory(facts, load, refusal)
-        positions.end_inside(facts, access, load)
-        unmasked = refusal.diagnostic
-    positions.begin_inside(facts, access, load)
-    return _Found(side, access, requirements.rows_are_independent(facts, access, load), unmasked)
+        try:
+            access, copied = gathering.copied(facts, load, refusal)
+            return _Found(side, access, wrapped=False, copied=copied)
+        except Decline as final:
+            access = masking.within_memory(facts, load, refusal, final)
+            positions.begin_inside(facts, access, load)
+            wrapped = requirements.rows_are_independent(facts, access, load)
+            return _Found(side, access, wrapped, unmasked=refusal.diagnostic)
 
 
 def _arms(facts: Facts, load: Load) -> Iterable[Span]:

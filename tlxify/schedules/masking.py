@@ -17,14 +17,14 @@ from . import requirements
 _BY_MASK = frozenset({"TLX204", "TLX205", "TLX211"})
 
 
-def within_memory(facts: Facts, load: Load, refusal: Decline) -> Access:
-    """The tile to load where the mask is the consumers' matter. Raises the refusal where it cannot be."""
+def within_memory(facts: Facts, load: Load, refusal: Decline, final: Decline) -> Access:
+    """The tile to load where the mask is the consumers' matter. Raises the `final` refusal where it cannot be."""
     if refusal.diagnostic.code not in _BY_MASK or load.mask_reads is None or load.parts:
-        raise refusal
+        raise final
     others = {diagnostic.code for span, diagnostic in facts.problems if span == load.span}
     access = facts.access(load.span)
-    if access is None or others - _BY_MASK or any(d.waived or d.whole for d in access.dimensions):
-        raise refusal
+    if access is None or access.gathered or others - _BY_MASK or any(d.waived or d.whole for d in access.dimensions):
+        raise final
     requirements.movable(facts, load)
     ended = tuple(replace(d, harmless=d.limit is not None) for d in access.dimensions)
     if access.partial:

@@ -63,7 +63,7 @@ def strided(facts: Facts, load: Load, called: str) -> Access:
 
 
 def movable(facts: Facts, load: Load) -> None:
-    """Whether another role can load it, before everything that happens meanwhile. Raises Decline TLX104."""
+    """Whether the producer can do a load in the source's place. Raises Decline TLX104."""
     if load.helpers:
         raise Decline("TLX104", load.statement, what=f"an operand loaded inside the helper `{load.helpers[0]}`")
     if load.after_dot:
