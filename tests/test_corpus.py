@@ -84,15 +84,13 @@ def test_schedule_simulated(path, schedule):
 
 #: What cannot have descriptors alone, with the reason; everything else in the corpus can.
 NOT_DESCRIBED = {
-    "attention/paged": "TLX606",
     "attention/softcap": "TLX319",
     "attention/varlen": "TLX211",
-    "convolution/implicit_gemm": "TLX208",
+    "convolution/implicit_gemm": "TLX606",
     "gemm/descriptors": "TLX319",
     "gemm/host_descriptors": "TLX319",
     "grouped/pointer_table": "TLX201",
     "grouped/weight_gradients": "TLX211",
-    "moe/gathered": "TLX202",
 }
 
 
