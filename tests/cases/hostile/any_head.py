@@ -1,4 +1,4 @@
-# Which head is read is loaded: rows past the end of one cannot be told from those of others, so threads copy them by their mask.
+# Which head is read is loaded: how many there are, and so where the rows of the last one end, the tensor itself says.
 
 import triton
 import triton.language as tl
@@ -30,14 +30,13 @@ def launch(x, w, y, ends, heads, N, K):
 # output
 @tlx.jit(do_not_specialize=["GRID_0", "GRID_1", "GRID_2"])
 def _hostile_kernel_ws(
-    x_ptr,
+    x_desc,
     w_desc,
     y_ptr,
     ends_ptr,
     heads_ptr,
     N,
     K,
-    ldx,
     ldy,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -46,65 +45,56 @@ def _hostile_kernel_ws(
     GRID_1,
     GRID_2,
     STAGES: tl.constexpr,
+    CONSUMERS: tl.constexpr,
     CONSUMER_WARPS: tl.constexpr,
     CONSUMER_REGISTERS: tl.constexpr,
 ):
     # Rings of STAGES slots, filled by the producer and freed by the consumers.
-    x_ring = tlx.local_alloc((BLOCK_M, BLOCK_K), tlx.dtype_of(x_ptr), STAGES)
+    # x_ring: one tile of ROWS rows per consumer group; w_ring: one tile for all.
+    ROWS: tl.constexpr = BLOCK_M // CONSUMERS
+    x_ring = tlx.local_alloc((ROWS, BLOCK_K), tlx.dtype_of(x_desc), STAGES * CONSUMERS)
     w_ring = tlx.local_alloc((BLOCK_K, BLOCK_N), tlx.dtype_of(w_desc), STAGES)
     # producer → consumers: the slot holds its tiles.
-    full = tlx.alloc_barriers(STAGES, arrive_count=2)
+    full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
-    empty = tlx.alloc_barriers(STAGES, arrive_count=1)
-    SLOT_BYTES: tl.constexpr = BLOCK_K * BLOCK_N * tlx.size_of(tlx.dtype_of(w_desc))
-    # Copies of so many later slots are under way while a slot is announced.
-    BEHIND: tl.constexpr = STAGES - 2 if STAGES > 2 else 0
+    empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
+    SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_K * tlx.size_of(tlx.dtype_of(x_desc))
 
     with tlx.async_tasks():
-        # Producer: waits until the consumers have freed a slot, then copies the rows of x into it, and has the TMA fetch w.
+        # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of x and w.
         with tlx.async_task("default"):
             filled = 0
-            landed = 0
             for tile in range(tl.program_id(0), GRID_0 * GRID_1 * GRID_2, tl.num_programs(0)):
-                end = tl.load(ends_ptr + (tile // (GRID_0 * GRID_1)))
-                m = (tile % GRID_0) * BLOCK_M + tl.arange(0, BLOCK_M)
                 head = tl.load(heads_ptr + (tile // (GRID_0 * GRID_1)))
                 for start in range(0, K, BLOCK_K):
-                    k = start + tl.arange(0, BLOCK_K)
-                    x_ptrs = x_ptr + head * K + m[:, None] * ldx + k[None, :]
                     slot = filled % STAGES
                     tlx.barrier_wait(empty[slot], ((filled // STAGES) & 1) ^ 1)
                     tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
-                    tlx.async_load(x_ptrs, x_ring[slot], mask=(m[:, None] < end) & (k[None, :] < K))
+                    for group in tl.static_range(CONSUMERS):
+                        tlx.async_descriptor_load(
+                            x_desc,
+                            x_ring[slot * CONSUMERS + group],
+                            [head.to(tl.int32), (tile % GRID_0) * BLOCK_M + ROWS * group, start],
+                            full[slot],
+                        )
                     tlx.async_descriptor_load(
                         w_desc, w_ring[slot], [start, (tile // GRID_0 % GRID_1) * BLOCK_N], full[slot]
                     )
                     filled += 1
-                    # The copies of this trip stay under way; a slot of an earlier trip is full when its copies have landed.
-                    tlx.async_load_commit_group()
-                    if filled - landed > BEHIND:
-                        tlx.async_load_wait_group(BEHIND)
-                        tlx.fence_async_shared()
-                        tlx.barrier_arrive(full[landed % STAGES])
-                        landed += 1
-                tlx.async_load_wait_group(0)
-                tlx.fence_async_shared()
-                while landed < filled:
-                    tlx.barrier_arrive(full[landed % STAGES])
-                    landed += 1
 
-        # Consumer: multiplies from each slot, hands it back and finishes the tile.
-        with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS):
+        # Consumers: each group multiplies its ROWS rows of every slot, hands the slot back and finishes its rows.
+        with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS, replicate=CONSUMERS):
+            group: tl.constexpr = tlx.async_task_replica_id()
             used = 0
             for tile in range(tl.program_id(0), GRID_0 * GRID_1 * GRID_2, tl.num_programs(0)):
                 end = tl.load(ends_ptr + (tile // (GRID_0 * GRID_1)))
-                m = (tile % GRID_0) * BLOCK_M + tl.arange(0, BLOCK_M)
+                m = (tile % GRID_0) * BLOCK_M + ROWS * group + tl.arange(0, ROWS)
                 n = (tile // GRID_0 % GRID_1) * BLOCK_N + tl.arange(0, BLOCK_N)
-                acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+                acc = tl.zeros((ROWS, BLOCK_N), dtype=tl.float32)
                 for start in range(0, K, BLOCK_K):
                     slot = used % STAGES
                     tlx.barrier_wait(full[slot], (used // STAGES) & 1)
-                    x = x_ring[slot]
+                    x = x_ring[slot * CONSUMERS + group]
                     w = w_ring[slot]
                     acc = tlx.async_dot(x, w, acc)
                     # The dot just issued stays in flight; the one before it has retired, so its slot is free.
@@ -122,26 +112,24 @@ def _hostile_kernel_ws(
                 )
 
 
-def _hostile_kernel_guard(x_ptr, w_ptr, y_ptr, ends_ptr, heads_ptr, N, K, ldx, ldw, ldy, **_):
+def _hostile_kernel_guard(x_ptr, w_ptr, y_ptr, heads_ptr, N, K, ldx, ldw, ldy, **_):
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
-    x = tlx.copied_rows("x_ptr", x_ptr, unit=1, steps=(K, ldx))
+    x = tlx.tma_view("x_ptr", x_ptr, shape=(None, tlx.TO_END, K), strides=(K, ldx, 1))
+    tlx.require(not x.transposed, "stride", "x_ptr is stored column by column")
     w = tlx.tma_view("w_ptr", w_ptr, shape=(K, N), strides=(ldw, 1))
     tlx.require(not w.transposed, "stride", "w_ptr is stored column by column")
     tlx.require_dtypes({"x_ptr": x_ptr, "w_ptr": w_ptr}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
-    tlx.require_disjoint(
-        "y_ptr",
-        y_ptr,
-        (None, N),
-        (ldy, 1),
-        reads=(x, w, tlx.memory("ends_ptr", ends_ptr), tlx.memory("heads_ptr", heads_ptr)),
-    )
-    return {"x_ring": x, "w_desc": w}
+    tlx.require_disjoint("y_ptr", y_ptr, (None, N), (ldy, 1), reads=(x, w, tlx.memory("heads_ptr", heads_ptr)))
+    return {"x_desc": x, "w_desc": w}
 
 
-def _hostile_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, **_):
+def _hostile_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     """One slot's TMA box per descriptor, in elements, axes in the order of the guard's views."""
-    return {"x_ring": tlx.Box((BLOCK_M, BLOCK_K), copied=True), "w_desc": tlx.Box((BLOCK_K, BLOCK_N))}
+    return {
+        "x_desc": tlx.Box((1, BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS),
+        "w_desc": tlx.Box((BLOCK_K, BLOCK_N)),
+    }
 
 
 def specialize_hostile_kernel(original):
@@ -151,6 +139,6 @@ def specialize_hostile_kernel(original):
         _hostile_kernel_ws,
         guard=_hostile_kernel_guard,
         boxes=_hostile_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=3, output=("BLOCK_M", "BLOCK_N")),
+        schedule=tlx.Schedule(persistent=True, grid_rank=3, split="BLOCK_M", output=("BLOCK_M", "BLOCK_N")),
         fingerprint="0626266b83ae2fc7",
     )
