@@ -61,6 +61,8 @@ SHAPES: dict[str, tuple[dict[str, int], ...]] = {
     ),
     "attention/grouped_query": ({"q_len": 4096, "kv_len": 4096}, {"q_len": 1024, "kv_len": 16384}),
     "attention/int8_scores": ({"Q_LEN": 4096, "K_LEN": 4096}, {"Q_LEN": 16384, "K_LEN": 16384}),
+    "attention/paged": ({"rows": 2048, "rows_lens_ptr": 4096, "PAGE": 16, "D": 128, "grid_1": 16, "grid_2": 4},),
+    "attention/pages": ({"rows": 2048, "pages": 64, "D": 128, "grid_1": 16, "grid_2": 4},),
     "attention/probabilities": ({"M": 4096, "N": 4096, "grid_1": 16}, {"M": 1024, "N": 16384, "grid_1": 16}),
     "attention/softcap": ({"T": 4096, "heads": 32, "grid_1": 32}, {"T": 16384, "heads": 8, "grid_1": 8}),
     "attention/window": ({"length": 8192, "window": 1024, "grid_1": 16}, {"length": 32768, "window": 4096}),
@@ -71,6 +73,10 @@ SHAPES: dict[str, tuple[dict[str, int], ...]] = {
     "fused/mlp": ({"M": 65536, "HIDDEN": 4096}, {"M": 131072, "HIDDEN": 1024}),
     "fused/nearest": ({"points": 131072, "centroids": 4096}, {"points": 524288, "centroids": 1024}),
     "gemm/heads": ({"length": 2048, "depth": 1024}, {"length": 4096, "depth": 128}),
+    "gemm/indexed_rows": (
+        {"rows": 8192, "N": 4096, "K": 4096},
+        {"rows": 16384, "N": 4096, "K": 1024},
+    ),
     "gemm/matmul": (
         {"M": 4096, "N": 4096, "K": 4096},
         {"M": 8192, "N": 8192, "K": 8192},
@@ -86,6 +92,10 @@ SHAPES: dict[str, tuple[dict[str, int], ...]] = {
     "grouped/segments": (
         {"N": 4096, "K": 4096, "ldw": 4096, "rows_offsets_ptr": 16384, "grid_2": 8},
         {"N": 2048, "K": 2048, "ldw": 2048, "rows_offsets_ptr": 32768, "grid_2": 64},
+    ),
+    "moe/gathered": (
+        {"rows_num_padded_ptr": 16384, "N": 4096, "K": 4096, "top_k": 2, "count_expert_ids_ptr": 8},
+        {"rows_num_padded_ptr": 8192, "N": 2048, "K": 2048, "top_k": 8, "count_expert_ids_ptr": 64},
     ),
     "quantized/fp8_blocks": (
         {"M": 4096, "N": 4096, "K": 7168, "dtype": FP8},

@@ -104,7 +104,7 @@ def test_what_the_analyses_took_for_something_else_can_be_put_right():
     found = corrected(CONTRACT, SIGNATURE, {"M": "i32[N] rising(0, K)", "a_ptr": "size"})
     assert {spec.name for spec in found.tensors} == {"b_ptr", "c_ptr", "M"}
     (index,) = (spec for spec in found.tensors if spec.name == "M")
-    assert (index.dtypes, index.strides, index.values, index.rising) == (("i32",), ("1",), ("0", "K"), True)
+    assert (index.dtypes, index.strides, index.values, index.drawn) == (("i32",), ("1",), ("0", "K"), "rising")
     assert ("a_ptr", "size") in {(spec.name, spec.kind) for spec in found.scalars}
 
 

@@ -24,6 +24,10 @@ ELEMENT_TYPES = (*FLOAT16_DTYPES, "fp32", "fp64", "fp8e4nv", "fp8e5", "i8", "i16
 ANY_STRIDE = "any"
 
 
+#: How elements are drawn from values: one of them, or as `TensorSpec.drawn` says.
+Drawn = Literal["chosen", "rising", "between", "distinct"]
+
+
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
     """A pointer parameter, seen as a tensor, or a parameter that is a descriptor of one."""
@@ -40,8 +44,9 @@ class TensorSpec:
     dtypes: tuple[str, ...] = FLOAT16_DTYPES
     #: What its elements are drawn from, as expressions: scalars that decide what a program does. Empty: anything.
     values: tuple[str, ...] = ()
-    #: Its elements never fall and run from the first of `values` to the last: where each of some groups begins.
-    rising: bool = False
+    #: How they are drawn. rising: never falling, from the first of `values` to the last: where each of some groups
+    #: begins. between: any from the first to the last: indices. distinct: no two alike, as far as there are so many.
+    drawn: Drawn = "chosen"
     #: The axis (from the first) that must be the contiguous one for the tensor cores to read elements of 8 bits.
     deep: int | None = None
     #: How it may lie in memory, by the names of `verify.cases.Layout`. Empty: in every way.

@@ -105,11 +105,30 @@ class Access:
     described: bool = False
     #: The mask holds more than the bounds of the dimensions: a lower bound, a condition that is loaded or causal.
     partial: bool = False
+    #: Positions in the value's order along which rows lie wherever an index says that memory holds: no box has them.
+    #: What the index steps by is among the dimensions, as a batch whose coordinate stands for a block.
+    gathered: frozenset[int] = frozenset()
+    #: Positions along which the mask holds more than bounds.
+    patchy: frozenset[int] = frozenset()
 
     @property
     def dynamic(self) -> bool:
         """Masked by more than the launch tells: a masked load of the source can do it, a descriptor cannot."""
         return self.partial or any(d.limit is not None and not d.harmless for d in self.dimensions)
+
+    @property
+    def unboxed(self) -> bool:
+        """No descriptor has such a box: threads may copy it."""
+        return bool(self.gathered) or self.dynamic or any(d.divisor is not None for d in self.dimensions)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadText:
+    """The arguments of a `tl.load` that say what is read."""
+
+    address: Span
+    mask: Span | None
+    reads: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +164,8 @@ class Load:
     #: For a scalar: elements from the beginning of the parameter's memory, and what stands for the value.
     offset: Poly | None = None
     symbol: Symbol | None = None
+    #: Where its address and its mask are written, and the names they read.
+    written: LoadText | None = None
     #: Loads of one tile in the arms of a branch that the compilation settles, or of a conditional expression. This one
     #: stands for all of them: `statement` is the branch (all of it is replaced where a ring takes the load over),
     #: `span` the arm that masks most, `scope` holds before the branch, the access masks what any arm masks. The parts
@@ -393,6 +414,8 @@ class Facts:
     units: tuple[str, ...] = ()
     #: Parameters that are descriptors.
     hosted: tuple[HostDescriptor, ...] = ()
+    #: Loaded blocks that are compared with scalars: what stands for the block, and the scalar.
+    thresholds: tuple[tuple[Symbol, Poly], ...] = ()
     #: Constexpr parameters that choose between values without a common form: more may be known once they are assumed.
     undecided: tuple[str, ...] = ()
 
@@ -412,6 +435,10 @@ class Facts:
     def problem(self, span: Span) -> Diagnostic | None:
         """Why the load or store there is not a strided tile."""
         return next((diagnostic for where, diagnostic in self.problems if where == span), None)
+
+    def problems_at(self, span: Span) -> tuple[Diagnostic, ...]:
+        """Everything that keeps the load or store there from being a strided tile."""
+        return tuple(diagnostic for where, diagnostic in self.problems if where == span)
 
     def axis(self, number: AxisId) -> Axis:
         """The axis of that number."""

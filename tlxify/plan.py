@@ -16,6 +16,21 @@ from .source import Span
 
 
 @dataclass(frozen=True, slots=True)
+class Copied:
+    """How the producer's threads copy tiles that no box of the TMA holds."""
+
+    #: The buffer, by which the launch knows the copies.
+    name: str
+    #: The stride along the axis on which threads copy several elements at once: it must be 1.
+    unit: str
+    #: Products of what all other steps of the address are made of, and ends of masks along that axis: a factor of each
+    #: must be a multiple of 16.
+    steps: tuple[tuple[str, ...], ...]
+    #: That axis is the first of the tile.
+    swapped: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Form:
     """What a schedule may do besides dividing the roles."""
 
@@ -36,7 +51,7 @@ AUTO = Form(balanced=True)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A parameter's memory as the tensor that a TMA descriptor describes."""
+    """A parameter's memory as the tensor that a TMA descriptor describes, or as what pointers reach."""
 
     #: Parameter of the converted kernel, "a_desc".
     descriptor: str
@@ -48,6 +63,8 @@ class View:
     strides: tuple[str, ...]
     #: Constexpr that says the tile is stored transposed; None if the source fixes the order.
     flag: str | None
+    #: No TMA: the descriptor is the parameter itself, and shape and strides are not known.
+    copied: Copied | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +78,14 @@ class Buffer:
     tile: tuple[str, str]
     #: Which of the two is divided between consumer groups.
     split: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Where the source says what is copied: the address, and the mask outside of which zeros stand."""
+
+    address: Span
+    mask: Span | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +107,8 @@ class Fill:
     whole: bool = False
     #: Lengths of the block in registers where it has axes of one element, which the slot has not; else empty.
     shape: tuple[str, ...] = ()
+    #: The producer's threads copy it; there are no coordinates then.
+    copy: Copy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +267,21 @@ class Ring:
     used: str
     bytes: str
     in_flight: InFlight | None = None
+    #: Of a ring with copies: the loop at the end of whose trips slots of earlier trips are announced, so that several
+    #: copies are under way; None: a slot is announced where it is filled.
+    lagging: Span | None = None
+    #: Counter of announced slots.
+    landed: str = ""
+
+    @property
+    def copied(self) -> bool:
+        """Whether threads of the producer fill it, or a part of it."""
+        return any(buffer.view.copied is not None for buffer in self.buffers)
+
+    @property
+    def described(self) -> tuple[Buffer, ...]:
+        """What the TMA fills."""
+        return tuple(buffer for buffer in self.buffers if buffer.view.copied is None)
 
     @property
     def counters(self) -> tuple[str, str]:

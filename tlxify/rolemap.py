@@ -64,7 +64,9 @@ class _Marks:
                 {"consumer"}
             ), f"dot on slots of {' and '.join(s.buffer for s in (step.a, step.b) if s.buffer)}"
         if span in self.loads:
-            return frozenset({"producer"}), f"fills {self.loads[span].name} through {self.loads[span].view.descriptor}"
+            buffer = self.loads[span]
+            how = "through" if buffer.view.copied is None else "with rows of"
+            return frozenset({"producer"}), f"fills {buffer.name} {how} {buffer.view.descriptor}"
         roles: set[str] = set()
         if span in self.produced:
             roles.add("producer")

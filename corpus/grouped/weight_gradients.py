@@ -1,4 +1,3 @@
-# expect: TLX211
 """dW of each group: the loop runs over the group's own rows, and what it sums over ends where the group does."""
 
 import torch

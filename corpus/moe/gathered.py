@@ -1,4 +1,3 @@
-# expect: TLX202
 """The fused MoE GEMM: token ids sorted by expert are loaded, and the rows of A they name are gathered."""
 
 import torch

@@ -198,10 +198,71 @@ def test_where_masked_elements_read_as_one_the_tile_is_known_but_no_ring_may_fil
     assert accesses_of(body) == accesses_of(load(PLAIN, "i[:, None] < M"))
 
 
-def test_the_index_of_a_gather_is_a_tile_and_the_gather_is_none():
+def test_the_index_of_a_gather_is_a_tile_and_the_gather_is_rows_of_one():
     body = load("tl.load(b_ptr + i)[:, None] * sm + k[None, :] * sk")
-    assert accesses_of(body) == [["1 * (0 + :TM)"]]
+    assert accesses_of(body) == [["1 * (0 + :TM)"], ["sm * (loaded)", "sk * (0 + :TK)"]]
     assert problems_of(body) == ["TLX202"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "step", "coordinate"),
+    [
+        ("ids[:, None] * sm", "sm", "ids"),
+        ("(ids[:, None] // 2) * sm", "sm", "(ids // 2)"),
+        ("ids[:, None].to(tl.int64) * sm", "sm", "ids"),
+        ("tl.minimum(ids, M)[:, None] * sm", "sm", "tl.minimum(ids, M)"),
+        ("(ids * 4 + pid)[:, None] * sm", "4 * sm", "ids"),
+    ],
+)
+def test_what_picks_a_row_is_a_scalar_that_stands_for_a_block(rows, step, coordinate):
+    facts = facts_of("ids = tl.load(b_ptr + i)\n" + load(f"{rows} + k[None, :] * sk"))
+    ids = next(load.symbol for load in facts.loads if load.pointer == "b_ptr").name
+    access = next(access for _, access in facts.accesses if access.pointer == "a_ptr")
+    picked = access.dimensions[0]
+    assert access.gathered == {0}
+    assert (picked.stride.text(), picked.coordinate.text().replace(ids, "ids")) == (step, coordinate)
+    assert picked.axis is None
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "(ids[:, None] + ids[None, :]) * sm",  # one index along both axes
+        "tl.cumsum(ids, 0)[:, None] * sm",
+    ],
+)
+def test_what_is_not_followed_position_by_position_is_no_row(rows):
+    facts = facts_of("ids = tl.load(b_ptr + i)\n" + load(f"{rows} + k[None, :] * sk"))
+    assert [access.pointer for _, access in facts.accesses] == ["b_ptr"]
+    assert [diagnostic.code for _, diagnostic in facts.problems] == ["TLX202"]
+
+
+def test_gathered_rows_step_with_a_loop():
+    facts = facts_of(
+        "ids = tl.load(b_ptr + i)\nptrs = a_ptr + ids[:, None] * sm + k[None, :]\nfor t in range(0, K, TK):\n"
+        "    a = tl.load(ptrs, mask=k[None, :] < K - t, other=0.0)\n    ptrs += TK\n"
+        "    c = tl.dot(a, tl.zeros((TK, TM), tl.float16))"
+    )
+    access = next(access for _, access in facts.accesses if access.pointer == "a_ptr")
+    row = access.dimensions[-1]
+    assert row.coordinate.divide(facts.axis(row.axis).length)[0].text().startswith("trip@")
+    assert row.extent.text() == "K"
+
+
+@pytest.mark.parametrize(
+    ("mask", "patchy"),
+    [
+        ("(ids[:, None] < M) & (k[None, :] < K)", {0}),
+        ("(i[:, None] < M) & (k[None, :] < K)", set()),
+        ("ids[:, None] < M", {0}),
+        ("(ids[:, None] + k[None, :]) < M", {0, 1}),
+        ("(k[None, :] < K) & (tl.load(c_ptr + k)[None, :] > 0)", {1}),
+    ],
+)
+def test_along_which_axes_a_mask_is_no_bound(mask, patchy):
+    facts = facts_of("ids = tl.load(b_ptr + i)\n" + load("ids[:, None] * sm + k[None, :]", mask))
+    access = next(access for _, access in facts.accesses if access.pointer == "a_ptr")
+    assert access.patchy == patchy
 
 
 GROUP = """

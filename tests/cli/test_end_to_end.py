@@ -35,8 +35,8 @@ ASM = 'tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [a], tl.float16, Tru
 #: Code → the line of GEMM that is replaced, by what, and the text that the carets underline first.
 REFUSED = {
     "TLX202": (
-        "    rows = pid_m * BM + tl.arange(0, BM)",
-        "    rows = tl.load(index_ptr + pid_m * BM + tl.arange(0, BM))",
+        "        depth = k * BK + inner",
+        "        depth = tl.load(index_ptr + k * BK + inner)",
         "tl.load(a_ptr",
     ),
     "TLX302": ("    for k in range(0, tl.cdiv(K, BK)):", "    k = 0\n    if True:", "tl.dot"),

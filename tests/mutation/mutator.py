@@ -27,7 +27,7 @@ DELETED = {
     "expect": ("barrier_expect_bytes",),
     "commit": ("tcgen05_commit", "async_load_commit_group"),
     "fence": ("fence", "fence_async_shared", "fence_mbarrier_init_cluster"),
-    "copy": ("async_descriptor_load", "async_descriptor_store", "async_remote_shmem_store"),
+    "copy": ("async_load", "async_descriptor_load", "async_descriptor_store", "async_remote_shmem_store"),
 }
 #: parameter → what it is changed to, where it is given: (kind of break, primitives, parameter, template)
 CHANGED = (

@@ -127,7 +127,7 @@ def test_nothing_public_is_left_out_of_the_table():
     ours = set(
         "Box Dispatch Fallback InstallError KernelStats Memory Schedule Specialized StaleKernelError TLXError TmaView "
         "async_token_type compile fingerprint_of install jit memory policy require require_along_depth "
-        "require_block require_starts TO_END require_disjoint require_dtypes "
+        "CopiedRows copied_rows require_block require_starts TO_END require_disjoint require_dtypes "
         "specialized stats tma_view uninstall".split()
     )
     assert set(tlx.__all__) - ours <= {entry.name for entry in entries()}

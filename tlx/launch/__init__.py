@@ -14,9 +14,11 @@ from tlx.launch.dispatcher import StaleKernelError
 from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import (
     TO_END,
+    CopiedRows,
     Fallback,
     Memory,
     TmaView,
+    copied_rows,
     memory,
     require,
     require_along_depth,
@@ -34,6 +36,7 @@ from tlx.launch.stats import KernelStats, stats
 __all__ = [
     "TO_END",
     "Box",
+    "CopiedRows",
     "Dispatch",
     "Fallback",
     "KernelStats",
@@ -43,6 +46,7 @@ __all__ = [
     "Specialized",
     "StaleKernelError",
     "TmaView",
+    "copied_rows",
     "fingerprint_of",
     "memory",
     "policy",

@@ -237,7 +237,7 @@ class Adapter:
                 raise Fallback("unknown-config", f"the launch does not say {name}; only the original's decorators know")
         warps, stages = options.get("num_warps", DEFAULT_WARPS), options.get("num_stages", DEFAULT_STAGES)
         overrides = {name: options[name] for name in OVERRIDES if name in options}
-        plan = plan_ring(self._schedule, self._boxes, guard.views, {**named, **overrides}, warps, stages)
+        plan = plan_ring(self._schedule, self._boxes, guard.filled, {**named, **overrides}, warps, stages)
         if self._reduced:
             plan = self._reduced.get(plan, plan)
         if plan.stages < plan.asked:
@@ -257,7 +257,7 @@ class Adapter:
     def facts(self, decision: Decision, ready: Prepared, named: Mapping[str, Any]) -> Facts:
         """What the policy may ask about a launch; `named` are the source's arguments."""
         assert decision.guard is not None
-        return facts_of(self._schedule, ready.plan, decision.guard.views, named)
+        return facts_of(self._schedule, ready.plan, decision.guard.filled, named)
 
     def _layout(self, decision: Decision, guard: Guarded, named: Mapping[str, Any], positional: int) -> Layout:
         form = (positional, *named, *decision.tensors, *guard.views, *guard.values, *guard.pointers.items())

@@ -347,7 +347,7 @@ class Dispatcher:
             key: Any = None
         else:
             assert decision.guard is not None
-            views = decision.guard.views.items()
+            views = decision.guard.filled.items()
             key = (follows, tuple((name, view.itemsize, view.transposed) for name, view in views))
         with self._lock:
             if key not in self._stacks:
@@ -381,7 +381,7 @@ class Dispatcher:
         return candidates(
             self._schedule,
             self._boxes,
-            decision.guard.views,
+            decision.guard.filled,
             lambda config: {
                 **stack.complete(named, config),
                 **config.kwargs,

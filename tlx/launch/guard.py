@@ -30,9 +30,11 @@ from tlx.launch.pointers import (
 
 __all__ = [
     "TO_END",
+    "CopiedRows",
     "Fallback",
     "Memory",
     "TmaView",
+    "copied_rows",
     "memory",
     "require",
     "require_along_depth",
@@ -45,6 +47,8 @@ __all__ = [
 
 #: The TMA takes base addresses and strides in units of this many bytes.
 TMA_ALIGNMENT = 16
+#: Triton tells the compiler of an argument that it is a multiple of this.
+COPIED_ELEMENTS = 16
 #: Strides must stay below this many bytes.
 TMA_STRIDE_LIMIT = 2**40
 #: Dimensions of a tensor map.
@@ -156,6 +160,41 @@ class Memory:
     bytes: ByteRange
 
 
+@dataclass(frozen=True, slots=True)
+class CopiedRows:
+    """An operand whose tiles threads copy, row by row: each row may lie anywhere in the memory behind a pointer."""
+
+    name: str
+    #: The size of one element, in bytes.
+    itemsize: int
+    #: What a copy may read: `require_disjoint` compares it with what is stored.
+    bytes: ByteRange
+    #: As of a `TmaView`: slots lie as the kernel says, whatever the launch.
+    transposed: bool = False
+
+
+def copied_rows(name: str, pointer: Any, *, unit: int, steps: Iterable[int | Sequence[int]]) -> CopiedRows:
+    """`pointer` as memory of which threads copy rows, each thread 16 bytes at a time.
+
+    `unit` is the stride along a row, in elements. `steps` are what rows begin at sums of multiples of, and where masks
+    end them; a sequence stands for a product. Of each a factor must be a multiple of 16 elements, as Triton knows of
+    arguments: then the compiler proves what a copy of several elements needs. Raises `Fallback` with code
+    `not-a-pointer`, `unaligned-base`, `no-unit-stride` or `copy-step`.
+    """
+    if not is_pointer(pointer):
+        raise Fallback("not-a-pointer", f"{name} is {type(pointer).__name__}, not a tensor")
+    if past := pointer.data_ptr() % TMA_ALIGNMENT:
+        raise Fallback("unaligned-base", f"{name} starts {past} bytes past a multiple of 16")
+    if unit != 1:
+        raise Fallback("no-unit-stride", f"{name} has stride {unit} along its rows: threads copy what lies together")
+    for step in steps:
+        factors = (step,) if isinstance(step, int) else tuple(step)
+        if all(factor % COPIED_ELEMENTS for factor in factors):
+            product = " * ".join(map(str, factors))
+            raise Fallback("copy-step", f"rows of {name} begin or end at multiples of {product} elements, not of 16")
+    return CopiedRows(name, pointer.element_size(), byte_range(base_of(pointer), (None,), (1,)))
+
+
 def memory(name: str, pointer: Any) -> Memory:
     """Everything behind `pointer`, as far as its storage goes. Nothing, if it is `None`."""
     return Memory(name, ByteRange(0, 0) if pointer is None else byte_range(base_of(pointer), (None,), (1,)))
@@ -200,7 +239,11 @@ def require_starts(view: TmaView, *, axis: int, steps: Sequence[int]) -> None:
 
 
 def require_disjoint(
-    name: str, pointer: Any, shape: Sequence[int | None], strides: Sequence[int], reads: Iterable[TmaView | Memory]
+    name: str,
+    pointer: Any,
+    shape: Sequence[int | None],
+    strides: Sequence[int],
+    reads: Iterable[TmaView | Memory | CopiedRows],
 ) -> None:
     """What is stored through `pointer` touches no byte of `reads`: the producer reads ahead of the stores.
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from tlx.launch.guard import Fallback, TmaView
+from tlx.launch.guard import CopiedRows, Fallback, TmaView
 from tlx.launch.schedule import RingPlan, Schedule
 
 if sys.version_info >= (3, 11):
@@ -83,7 +83,9 @@ def follow(follower: Any) -> None:
     FOLLOWERS.add(follower)
 
 
-def facts_of(schedule: Schedule, plan: RingPlan, views: Mapping[str, TmaView], arguments: Mapping[str, Any]) -> Facts:
+def facts_of(
+    schedule: Schedule, plan: RingPlan, views: Mapping[str, TmaView | CopiedRows], arguments: Mapping[str, Any]
+) -> Facts:
     """The facts of one config; `arguments` are the source's by name, constexprs included."""
     products = schedule.products or ((schedule.output[:2],) if len(schedule.output) >= 2 else ())
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tlx.launch.express import Express
-from tlx.launch.guard import Fallback, TmaView
+from tlx.launch.guard import CopiedRows, Fallback, TmaView
 from tlx.launch.pointers import is_pointer
 from tlx.launch.routes import Follows, asked
 from tlx.launch.schedule import RING_CONSTEXPRS, RingPlan, Schedule
@@ -30,10 +30,18 @@ class Guarded:
     #: Parameter of the converted kernel → parameter of the source whose tensor it is given.
     pointers: Mapping[str, str]
     values: Mapping[str, Any]
+    #: Operands that threads copy, by their rings: they need shared memory, and no argument.
+    copies: Mapping[str, CopiedRows] = field(default_factory=dict)
+
+    @property
+    def filled(self) -> Mapping[str, TmaView | CopiedRows]:
+        """Everything that rings hold tiles of."""
+        return {**self.views, **self.copies}
 
     def detached(self) -> Guarded:
         """The same without a hold on any tensor."""
-        return Guarded({name: view.detached() for name, view in self.views.items()}, self.pointers, self.values)
+        views = {name: view.detached() for name, view in self.views.items()}
+        return Guarded(views, self.pointers, self.values, self.copies)
 
 
 @dataclass(slots=True)
@@ -159,16 +167,19 @@ def guarded(returned: Mapping[str, Any], arguments: Mapping[str, Any], tensors: 
     views: dict[str, TmaView] = {}
     pointers: dict[str, str] = {}
     values: dict[str, Any] = {}
+    copies: dict[str, CopiedRows] = {}
     for name, value in returned.items():
         if isinstance(value, TmaView):
             views[name] = value
+        elif isinstance(value, CopiedRows):
+            copies[name] = value
         elif id(value) in sources:
             pointers[name] = sources[id(value)]
         elif is_pointer(value):
             raise Fallback("guard-error", f"the guard made the tensor {name} up; it may only pass on what it was given")
         else:
             values[name] = value
-    return Guarded(views, pointers, values)
+    return Guarded(views, pointers, values, copies)
 
 
 def lay_out(

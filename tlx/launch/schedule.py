@@ -26,6 +26,8 @@ class Box:
     count: int = 1
     #: The operand has one slot whatever the depth of the rings: its tile stays while a whole loop reads it.
     stays: bool = False
+    #: No TMA load: threads of the producer copy the tile.
+    copied: bool = False
 
     @property
     def elements(self) -> int:

@@ -20,7 +20,7 @@ from typing import Any
 
 from triton import Config
 
-from tlx.launch.guard import Fallback, TmaView
+from tlx.launch.guard import CopiedRows, Fallback, TmaView
 from tlx.launch.schedule import Box, RingPlan, Schedule
 
 __all__ = ["OVERRIDES", "Boxes", "Candidate", "candidates", "config_of", "plan_ring"]
@@ -45,6 +45,13 @@ MIN_STAGES = 2
 DEFAULT_WARPS, DEFAULT_STAGES = 4, 3
 #: Eight consumer warps: 256 threads of 232 registers and 128 of 40 in the producer fit the SM's 65536.
 MANY_REGISTERS = 232
+#: Registers of all threads of a launch of twelve warps, 168 each: what one task does not take, the others have.
+TASK_REGISTERS = 384 * 168
+#: Bytes that the 128 threads of the producer copy with one instruction each, 16 a thread.
+COPIED_BYTES = 128 * 16
+#: Registers of a producer's thread that copies: some, and an address per copy of a tile. With 40 the ptxas of Triton
+#: 3.6 spilled for 128 x 128 elements of 16 bits a tile and for none of half the size; with 24 for 64 x 64.
+COPY_BASE_REGISTERS, COPY_REGISTERS = 24, 2
 #: Codes of refusals that no other launch with these dtypes and tiles would escape.
 STRUCTURAL = ("rows", "box", "shared-memory", "registers")
 #: Entries of a config that fix what would otherwise be derived.
@@ -90,7 +97,7 @@ class Candidate:
 def plan_ring(
     schedule: Schedule,
     boxes: Boxes,
-    views: Mapping[str, TmaView],
+    views: Mapping[str, TmaView | CopiedRows],
     arguments: Mapping[str, Any],
     num_warps: int = DEFAULT_WARPS,
     num_stages: int = DEFAULT_STAGES,
@@ -113,11 +120,14 @@ def plan_ring(
     except Exception as error:
         raise Fallback("guard-error", f"the boxes failed: {type(error).__name__}: {error}") from error
     for name, view in views.items():
-        if name not in chosen or len(chosen[name].shape) != len(view.shape):
-            raise Fallback("box", f"the boxes have none of {len(view.shape)} axes for {name}")
+        if name not in chosen or (isinstance(view, TmaView) and len(chosen[name].shape) != len(view.shape)):
+            raise Fallback("box", f"the boxes have none of the axes of {name}")
     layouts = tuple((name, chosen[name], views[name].itemsize, views[name].transposed) for name in views)
     if schedule.plain:
         return _plain(layouts, warps, num_stages)
+    if "CONSUMER_REGISTERS" not in arguments:
+        copies = sum(math.ceil(box.elements * itemsize / COPIED_BYTES) for _, box, itemsize, _ in layouts if box.copied)
+        registers = _beside_copies(registers, consumers * warps, copies)
     products = schedule.products or ((schedule.output,) if schedule.output else ())
     for rows in {arguments.get(rows) for rows, *_ in products}:
         if isinstance(rows, int) and rows % WGMMA_ROWS:
@@ -160,7 +170,7 @@ def _fit(
 ) -> RingPlan | Fallback:
     """The rings for boxes given as (descriptor, box, bytes per element, transposed), or why there are none."""
     for name, box, itemsize, transposed in layouts:
-        if (refusal := _box_refusal(name, box, itemsize, transposed)) is not None:
+        if not box.copied and (refusal := _box_refusal(name, box, itemsize, transposed)) is not None:
             return refusal
     stage = sum(box.elements * itemsize for _, box, itemsize, _ in layouts if not box.stays)
     # The barriers of tiles that stay, one pair each, share a block with nothing else in the worst case.
@@ -190,7 +200,7 @@ def _fit(
 def candidates(
     schedule: Schedule,
     boxes: Boxes,
-    views: Mapping[str, TmaView],
+    views: Mapping[str, TmaView | CopiedRows],
     complete: Callable[[Any], Mapping[str, Any]],
     source: Iterable[Any],
     *,
@@ -285,6 +295,20 @@ def _registers(schedule: Schedule, arguments: Mapping[str, Any], warps: int) -> 
     )
 
 
+def _beside_copies(registers: int, warps: int, copies: int) -> int:
+    """Registers of a consumer thread of so many warps where each thread of the producer has so many copies to issue."""
+    if not copies:
+        return registers
+    needed = max(40, COPY_BASE_REGISTERS + COPY_REGISTERS * copies)
+    for way in SHARINGS:
+        if registers == way.consumer_registers:
+            return registers if 2 * way.maxnreg - registers >= needed else MANY_REGISTERS
+    if warps <= 4:
+        return registers
+    left = (TASK_REGISTERS - 128 * needed) // (32 * warps) // 8 * 8
+    return min(registers, max(left, 24))
+
+
 def _box_refusal(name: str, box: Box, itemsize: int, transposed: bool) -> Fallback | None:
     """What `cuTensorMapEncodeTiled` demands of a box, and Triton of a block shape."""
     for extent in box.shape:
@@ -319,7 +343,11 @@ def _epilogue_bytes(schedule: Schedule, arguments: Mapping[str, Any]) -> int:
 
 
 def _deeper(
-    schedule: Schedule, boxes: Boxes, views: Mapping[str, TmaView], arguments: Mapping[str, Any], config: Any
+    schedule: Schedule,
+    boxes: Boxes,
+    views: Mapping[str, TmaView | CopiedRows],
+    arguments: Mapping[str, Any],
+    config: Any,
 ) -> Sequence[int]:
     """Depths worth trying besides the config's own: the deepest, and the deepest that leaves room for a second CTA."""
     try:

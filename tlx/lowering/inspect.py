@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: opcodes worth counting: tensor cores, TMA, mbarriers, register budget, spills
 COUNTED = ("HGMMA", "IGMMA", "QGMMA", "UTMALDG", "UTMASTG", "SYNCS", "USETMAXREG", "LDL", "STL", "HMMA")
+#: opcodes that bring tiles to shared memory: of the TMA, and copies by threads
+LOADS = ("UTMALDG", "LDGSTS")
 #: opcodes that are a product of a whole warp group, by operand kind
 WARPGROUP_PRODUCTS = ("HGMMA", "QGMMA", "IGMMA")
 
@@ -186,7 +188,7 @@ def inspect_compiled(kernel: Compiled) -> CompiledFacts:
         shared=kernel.shared,
         counts={op: counts.get(op, 0) for op in COUNTED},
         dot_loops=tuple(sass.count(body) for body in sass.innermost_with(code, products)),
-        load_loops=tuple(sass.count(body) for body in sass.innermost_with(code, "UTMALDG")),
+        load_loops=tuple(sass.count(body) for load in LOADS for body in sass.innermost_with(code, load)),
         notes=log.notes,
         log=log.lines,
         dot_loop_conversions=dot_loop_conversions(kernel.asm["ttgir"]),

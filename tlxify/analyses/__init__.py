@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from ..facts import (
     Facts,
     HostDescriptor,
     Load,
+    LoadText,
     Operand,
     RowBound,
     Store,
@@ -109,6 +111,7 @@ class _Assembly:
             blocks=tuple(block for event in touched if (block := self._block(event)) is not None),
             assumed=tuple(sorted(self.assumed.items())),
             settled=tuple(sorted(self.settled.items())),
+            thresholds=tuple(self.events.thresholds),
             undecided=tuple(self.events.undecided),
             hosted=tuple(self._hosted(name, box.axes) for name, box in self.hosted.items()),
             units=tuple(dict.fromkeys(name for event in loads for name in unit_strides(event.address))),
@@ -127,6 +130,8 @@ class _Assembly:
             # Where it lies is known all the same: that matters to whoever makes the memory, not to a ring.
             if isinstance(event, LoadEvent) and not zero_fill(event.other):
                 self.problems.append((span, self._not_zero(access, event)))
+            if access.gathered:
+                self.problems.append((span, Diagnostic.of("TLX202", span, name=access.pointer)))
             if isinstance(event, LoadEvent) and event.volatile:
                 self.problems.append((span, Diagnostic.of("TLX213", span, name=access.pointer)))
             if any(dimension.divisor is not None for dimension in access.dimensions):
@@ -166,6 +171,7 @@ class _Assembly:
             offset=self._offset(event),
             parts=event.parts,
             symbol=event.symbol,
+            written=_written(event),
         )
 
     def _store(self, event: StoreEvent) -> Store:
@@ -328,10 +334,20 @@ class _Assembly:
 
     def _pointer(self, address: Value) -> str | None:
         poly = self._based(address).poly
+        if poly is None and address.spread is not None:
+            poly = address.spread.poly
         if poly is None:
             return None
         names = [m[0].name for m, c in poly.terms if c == 1 and len(m) == 1 and self.is_pointer(m[0])]
         return names[0] if len(names) == 1 else None
+
+
+def _written(event: LoadEvent) -> LoadText | None:
+    if event.arguments is None:
+        return None
+    address, mask = event.arguments
+    reads = names(address, ast.Load) | (names(mask, ast.Load) if mask is not None else frozenset())
+    return LoadText(Span.of(address), Span.of(mask) if mask is not None else None, reads)
 
 
 def _pointer_test(kernel: Kernel, addresses: list[Value], hosted: frozenset[str]) -> Callable[[Symbol], bool]:
@@ -340,7 +356,8 @@ def _pointer_test(kernel: Kernel, addresses: list[Value], hosted: frozenset[str]
     So are those that are descriptors.
     """
     pointers = set(hosted)
-    for poly in (poly for address in addresses if address.poly is not None for poly in _either(address.poly)):
+    known = [spread.poly for address in addresses if (spread := address.spreading) is not None]
+    for poly in itertools.chain.from_iterable(map(_either, known)):
         bases = [m[0] for m, c in poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
         if len(bases) == 1:
             pointers.add(bases[0].name)

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 from ..diagnostics import Decline
 from ..facts import Access, Dimension
-from ..poly import ONE, ZERO, Poly, Symbol
+from ..poly import ONE, ZERO, Monomial, Poly, Symbol
 from ..source import Span
 from .batches import batches
 from .bounds import Bounds, bounds_by_dim, limited, told
-from .values import MISSING, Term, Value
+from .values import MISSING, Bound, Spread, Term, Value
 
 
 def describe(
@@ -32,30 +32,50 @@ def describe(
 
     `called` is what the source calls the tile: how a refusal speaks of it where no pointer parameter is known.
     """
-    name = pointer_of(address, span, is_pointer, called)
-    assert address.poly is not None
-    rest = address.poly - Poly.of(next(s for s in address.poly.symbols if s.name == name))
-    bounds = bounds_by_dim(mask, name, span)
-    terms = _terms(address, name, span)
+    try:
+        return _described(address, mask, span, is_pointer, tiles, called)
+    except Decline as refusal:
+        if address.affine or address.why is None or refusal.diagnostic.code != "TLX201":
+            raise
+    raise _unknown(address, span, called)
+
+
+def _described(
+    address: Value,
+    mask: Value | None,
+    span: Span,
+    is_pointer: Callable[[Symbol], bool],
+    tiles: frozenset[Symbol],
+    called: str,
+) -> Access:
+    name, spread = pointer_of(address, span, is_pointer, called), address.spreading
+    assert spread is not None
+    rest = spread.poly - Poly.of(next(s for s in spread.poly.symbols if s.name == name))
+    rest, batch = picked(rest, spread)
+    gathered = frozenset(len(address.axes) - 1 - dim for dim in spread.dims)
+    bounds = _bounds(mask, name, span, gathered=bool(gathered))
+    terms = _terms(address, spread, name, span)
     coordinates: dict[int, Poly] = {}
     for dim, term in terms.items():
         if term.plain and dim in bounds:
             coordinates[dim] = told(bounds[dim], term.stride, rest)
             rest -= coordinates[dim] * term.stride
     tile: dict[int, Dimension] = {}
-    batch: list[Dimension] = []
     # Symbolic strides first: what they divide is certainly theirs. The unit stride takes what is left.
     for dim, term in sorted(terms.items(), key=lambda item: item[1].stride.constant is not None):
         axis = address.axis(dim)
         assert axis is not None
         if term.stride.constant is not None:
-            rest, found = batches(rest, tiles)
+            # What moves a row of elements by whole tiles moves along it: there is nothing else for it to move along.
+            fixed = {s for m, _ in rest.terms if tiles.intersection(m) for s in m if s.constexpr}
+            rest, found = batches(rest, tiles.union(fixed) if len(address.axes) == 1 else tiles)
             batch += found
         if term.divisor is not None:
             tile[dim] = _divided(axis, term, bounds.get(dim), name, span)
             continue
         if term.modulus is not None:
-            tile[dim] = _wrapped(axis, term, bounds.get(dim), name, span)
+            # Where rows are gathered, a mask need not bound what wraps: `pos % PAGE` in a page, of `pos < length`.
+            tile[dim] = _wrapped(axis, term, bounds.get(dim) if dim not in spread.dims else None, name, span)
             continue
         more, left = rest.divide(term.stride)
         if dim in bounds:
@@ -64,25 +84,46 @@ def describe(
         tile[dim] = limited(term, coordinate, axis, bounds.get(dim), coordinates.get(dim, ZERO), name, span)
     rest, found = batches(rest, frozenset())
     batch += found
-    if rest != ZERO and (not tile or (len(tile) == 1 and not rest.launch)):
+    if rest != ZERO and not gathered and (not tile or (len(tile) == 1 and not rest.launch)):
         batch.append(Dimension(ONE, rest, None, None))  # one element of every row, or of all
         rest = ZERO
     if rest != ZERO:
         raise Decline("TLX201", span, name=name, why=f"`{rest}` elements are added that belong to no axis")
     ordered = (tile[dim] for dim in sorted(tile, reverse=True))
-    return Access(name, (*batch, *ordered), partial=mask is not None and mask.partial)
+    patchy = frozenset(len(address.axes) - 1 - dim for dim in mask.varies) if mask is not None else frozenset[int]()
+    partial = mask is not None and (mask.partial or (mask.bounds is None and mask.literal is MISSING))
+    return Access(name, (*batch, *ordered), partial=partial, gathered=gathered, patchy=patchy)
+
+
+def _bounds(mask: Value | None, name: str, span: Span, *, gathered: bool) -> dict[int, list[Bound]]:
+    """The bounds in a mask by axis. Rows that are gathered may be asked anything: none of it bounds memory."""
+    if gathered and mask is not None and mask.bounds is None:
+        return {}
+    return bounds_by_dim(mask, name, span)
+
+
+def picked(rest: Poly, spread: Spread) -> tuple[Poly, list[Dimension]]:
+    """(what is left, one dimension per stride): takes what indices step by out of a scalar part."""
+    blocks = {symbol for symbol, _ in spread.blocks}
+    left: list[tuple[Monomial, int]] = []
+    strides: dict[Poly, list[tuple[Monomial, int]]] = {}
+    for monomial, coefficient in rest.terms:
+        if not blocks.intersection(monomial):
+            left.append((monomial, coefficient))
+            continue
+        fixed = Poly.build([(tuple(s for s in monomial if s.launch), abs(coefficient))])
+        sign = 1 if coefficient > 0 else -1
+        strides.setdefault(fixed, []).append((tuple(s for s in monomial if not s.launch), sign))
+    found = [Dimension(stride, Poly.build(terms), None, None) for stride, terms in strides.items()]
+    return Poly.build(left), found
 
 
 def pointer_of(address: Value, span: Span, is_pointer: Callable[[Symbol], bool], called: str) -> str:
     """The parameter an address is relative to. Raises Decline TLX201, or what made the address not affine."""
-    if address.poly is None:
-        code, why = address.why or ("TLX201", "")
-        if code == "TLX203":
-            raise Decline(code, span, name=why)
-        if code == "TLX202":
-            raise Decline(code, span, name=called)
-        raise Decline(code, span, name=called, why=why)
-    candidates = [m[0] for m, c in address.poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
+    spread = address.spreading
+    if spread is None:
+        raise _unknown(address, span, called)
+    candidates = [m[0] for m, c in spread.poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
     pointers = [symbol for symbol in candidates if is_pointer(symbol)] or candidates
     if len(pointers) != 1:
         raise Decline(
@@ -91,16 +132,24 @@ def pointer_of(address: Value, span: Span, is_pointer: Callable[[Symbol], bool],
     return pointers[0].name
 
 
-def _terms(address: Value, name: str, span: Span) -> dict[int, Term]:
+def _unknown(address: Value, span: Span, called: str) -> Decline:
+    """What made an address not affine."""
+    code, why = address.why or ("TLX201", "")
+    if code == "TLX203":
+        return Decline(code, span, name=why)
+    return Decline(code, span, name=called) if code == "TLX202" else Decline(code, span, name=called, why=why)
+
+
+def _terms(address: Value, spread: Spread, name: str, span: Span) -> dict[int, Term]:
     terms: dict[int, Term] = {}
-    for term in address.terms:
+    for term in spread.terms:
         if term.dim in terms:
             raise Decline("TLX201", span, name=name, why="an axis occurs twice in it")
         if not term.stride.monomial or not term.stride.launch:
             raise Decline("TLX207", span, what="stride", name=name, why=f"it is `{term.stride}`")
         terms[term.dim] = term
     for dim in range(len(address.axes)):
-        if address.axis(dim) is not None and dim not in terms:
+        if address.axis(dim) is not None and dim not in terms and dim not in spread.dims:
             raise Decline("TLX201", span, name=name, why="one of its axes does not move the address")
     return terms
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..poly import ONE, ZERO
+from . import spreads
 from .axes import AxisTable
+from .spreads import SIGNS, merge
 from .values import MISSING, Bound, Term, Value, number, pure
 
 _FOLD: Mapping[type[ast.operator], Callable[[int, int], int]] = {
@@ -21,12 +23,6 @@ _FOLD: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.RShift: operator.rshift,
     ast.Pow: operator.pow,
 }
-SIGNS: Mapping[type[ast.AST], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Div: "/", ast.Mod: "%", ast.Pow: "**",
-    ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
-    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
-}  # fmt: skip
 
 
 class Arithmetic:
@@ -48,7 +44,8 @@ class Arithmetic:
             return self._scalar(op, left, right)
         if isinstance(op, ast.BitAnd | ast.Mult) and (both := self.both(left, right)) is not None:
             return both
-        return Value(axes=axes, loads=left.loads | right.loads, why=_why(op, left, right))
+        spread = spreads.combined(op, left, right)
+        return Value(axes=axes, loads=left.loads | right.loads, why=_why(op, left, right), spread=spread)
 
     def both(self, *conditions: Value) -> Value | None:
         """All of some conditions; None if no bound is among them."""
@@ -59,6 +56,7 @@ class Arithmetic:
             axes=self.axes.broadcast(*(condition.axes for condition in conditions)),
             bounds=tuple(bound for condition in known for bound in condition.bounds or ()),
             partial=len(known) < len(conditions) or any(condition.partial for condition in known),
+            spread=spreads.of_conditions(*(c for c in conditions if c.bounds is None or c.partial)),
             loads=frozenset[int]().union(*(condition.loads for condition in conditions)),
         )
 
@@ -67,10 +65,10 @@ class Arithmetic:
             return None
         match op:
             case ast.Add():
-                return Value(poly=left.poly + right.poly, terms=self._merge(left.terms, right.terms))
+                return Value(poly=left.poly + right.poly, terms=merge(left.terms, right.terms))
             case ast.Sub():
                 negated = tuple(replace(term, stride=-term.stride) for term in right.terms)
-                return Value(poly=left.poly - right.poly, terms=self._merge(left.terms, negated))
+                return Value(poly=left.poly - right.poly, terms=merge(left.terms, negated))
             case ast.Mult() if not (left.terms and right.terms):
                 block, scale = (left, right) if left.terms else (right, left)
                 assert block.poly is not None
@@ -88,19 +86,6 @@ class Arithmetic:
                     offset = left.poly if term.modulus is None else term.offset
                     return Value(poly=ZERO, terms=(Term(term.dim, ONE, offset, term.modulus, right.poly),))
         return None
-
-    @staticmethod
-    def _merge(left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...]:
-        """Adds up terms of one axis; a wrapped term stands for itself."""
-        merged: list[Term] = []
-        for term in (*left, *right):
-            for position, other in enumerate(merged):
-                if other == replace(term, stride=other.stride):
-                    merged[position] = replace(other, stride=other.stride + term.stride)
-                    break
-            else:
-                merged.append(term)
-        return tuple(term for term in merged if term.stride != ZERO)
 
     def _scalar(self, op: ast.operator, left: Value, right: Value) -> Value:
         a = left.poly.constant if left.poly is not None else None
@@ -131,7 +116,8 @@ class Arithmetic:
                     return Value(axes=axes, bounds=(Bound(term.dim, index),), loads=loads)
         if all(axis is None for axis in axes) and left.affine and right.affine:
             return Value(axes=axes, bounds=(), partial=True, loads=loads)  # one position: a condition, and no bound
-        return Value(axes=axes, loads=loads, why=("TLX204", "a comparison that is not an upper bound on a tile axis"))
+        why = ("TLX204", "a comparison that is not an upper bound on a tile axis")
+        return Value(axes=axes, loads=loads, why=why, spread=spreads.of_conditions(left, right))
 
     def negate(self, operand: Value) -> Value:
         """`-operand`."""
@@ -145,7 +131,7 @@ class Arithmetic:
         loads = frozenset[int]().union(*(operand.loads for operand in operands))
         if not axes:
             return pure(template, *operands)
-        return Value(axes=axes, loads=loads)
+        return Value(axes=axes, loads=loads, spread=spreads.pointwise(template, *operands))
 
 
 def _counted(value: Value) -> Value:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from ..facts import Comparison
 from ..poly import Poly, Symbol
-from .arithmetic import SIGNS
 from .events import Events, LoadEvent, StoreEvent
+from .spreads import SIGNS
 
 #: Pure functions of integers alone, by how they are written.
 _INTEGER_ONLY = ("({} // {})", "({} & {})", "({} | {})", "({} ^ {})", "({} << {})", "({} >> {})", "cdiv({}, {})")

@@ -49,6 +49,8 @@ class LoadEvent:
     call: ast.Call | None = None
     #: Loads of one tile in arms that the compilation settles: this one stands for them.
     parts: tuple[int, ...] = ()
+    #: The arguments that say what is read, where it goes through pointers.
+    arguments: tuple[ast.expr, ast.expr | None] | None = None
     #: It asks for memory as it is at this moment.
     volatile: bool = False
 
@@ -105,6 +107,8 @@ class Events:
     comparisons: dict[Span, tuple[ast.Compare, Value, Value]] = field(default_factory=dict)
     #: dtype arguments: name of a constexpr parameter used as the target of a cast, with the place.
     casts: dict[str, Span] = field(default_factory=dict)
+    #: Loaded blocks that are compared with scalars.
+    thresholds: dict[tuple[Symbol, Poly], None] = field(default_factory=dict)
     #: Constexpr parameters that decide between values of which no common form is known.
     undecided: dict[str, None] = field(default_factory=dict)
 

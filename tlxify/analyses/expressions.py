@@ -122,6 +122,9 @@ def _compare(run: Interpreter, node: ast.Compare, left: Value, right: Value) -> 
     op, span = node.ops[0], Span.of(node)
     if left.scalar and right.scalar and not run.helpers:
         run.events.comparisons[span] = (node, left, right)
+    for block, scalar in ((left, right), (right, left)):
+        if block.spread is not None and scalar.scalar and scalar.poly is not None:
+            run.events.thresholds.update({(symbol, scalar.poly): None for symbol in block.spread.poly.symbols})
     if left.literal is not MISSING and right.literal is not MISSING:
         match op:
             case ast.Eq() | ast.Is():

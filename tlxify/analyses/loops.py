@@ -14,7 +14,7 @@ from ..diagnostics import Decline
 from ..facts import LoopFact
 from ..poly import Poly, Symbol
 from ..source import Span
-from .values import MISSING, Scope, Value, number
+from .values import MISSING, Scope, Spread, Value, number
 
 if TYPE_CHECKING:
     from .boxes import Box
@@ -80,6 +80,7 @@ def _repeat(run: Interpreter, body: list[ast.stmt], fact: LoopFact, counters: Sc
     rebound = sorted(_assigned(body) - set(counters))
     entry = run.scope
     known = {s for value in entry.values() if value.poly is not None for s in value.poly.symbols}
+    known |= {s for value in entry.values() if value.spread is not None for s in value.spread.poly.symbols}
     placeholders = {name: _placeholder(run, name, entry[name], fact) for name in rebound if name in entry}
     mark = run.events.mark()
     run.loops = (*run.loops, fact.span)
@@ -107,7 +108,15 @@ def _placeholder(run: Interpreter, name: str, value: Value, fact: LoopFact) -> V
         return replace(value, box=value.box.at(tuple(unknown)))
     if value.affine:
         return replace(value, poly=Poly.of(Symbol(f"{name}@{run.site(fact.span)}")), literal=MISSING)
-    return Value(axes=value.axes, loads=value.loads, why=value.why, element=value.element)
+    spread = _from(run, name, value, fact)
+    return Value(axes=value.axes, loads=value.loads, why=value.why, element=value.element, spread=spread)
+
+
+def _from(run: Interpreter, name: str, value: Value, fact: LoopFact) -> Spread | None:
+    """How a block differs from position to position, from a place that is not known."""
+    if value.spread is None:
+        return None
+    return replace(value.spread, poly=Poly.of(Symbol(f"{name}@{run.site(fact.span)}")))
 
 
 def _carried(
@@ -130,7 +139,20 @@ def _carried(
         return Value(axes=entry.axes, loads=loads)
     # What a loop carries keeps its dtype.
     axes = run.axes.broadcast(entry.axes, after.axes)
-    return Value(axes=axes, loads=loads, why=entry.why, element=entry.element)
+    spread = _stepping(entry.spread, before.spread, after.spread, fact, known)
+    return Value(axes=axes, loads=loads, why=entry.why, element=entry.element, spread=spread)
+
+
+def _stepping(
+    entry: Spread | None, before: Spread | None, after: Spread | None, fact: LoopFact, known: set[Symbol]
+) -> Spread | None:
+    """A block that moves by the same amount in every trip; None for any other."""
+    if entry is None or before is None or after is None or after.terms != before.terms:
+        return None
+    step = after.poly - before.poly
+    if after.blocks != before.blocks or not all(symbol.launch or symbol in known for symbol in step.symbols):
+        return None
+    return replace(entry, poly=entry.poly + step * Poly.of(fact.trip))
 
 
 def _moving(entry: Box, before: Box, after: Box | None, fact: LoopFact, known: set[Symbol]) -> Box | None:
@@ -155,7 +177,7 @@ def _after(run: Interpreter, name: str, value: Value, entry: Scope, fact: LoopFa
     if value.box is not None:
         return replace(value, box=None, why=("TLX203", name))
     if value.poly is None:
-        return value
+        return replace(value, spread=None)
     if value.scalar:
         return Value(poly=Poly.of(Symbol(f"{name}@after {run.site(fact.span)}")), loads=value.loads)
     return Value(axes=value.axes, loads=value.loads, why=("TLX203", name))

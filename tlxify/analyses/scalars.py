@@ -29,6 +29,8 @@ class Scalars:
     extents: Mapping[int, str]
     #: Sizes that no parameter holds.
     free: dict[str, None] = field(default_factory=dict)
+    #: How many elements the memory of block loads has, as far as that is known.
+    elements: dict[str, str] = field(default_factory=dict)
 
     def spec(self, pointer: str) -> TensorSpec | None:
         """The memory behind a pointer through which only scalars are read; None where its use is not understood."""
@@ -74,7 +76,7 @@ class Scalars:
         # What is also read one place before is where a group ends: then the first is no nought that begins it.
         before = any(c < 0 for load in self._loads(pointer) if load.offset for m, c in load.offset.terms if not m)
         least = "1" if before else "0"
-        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, ("i32",), (least, rows), rising=True)
+        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, ("i32",), (least, rows), "rising")
 
     def upper(self, poly: Poly) -> str | None:
         """An expression that `poly` never exceeds, as long as everything in it counts from zero."""
@@ -102,6 +104,8 @@ class Scalars:
             return f"{name} - 1" if match[1] == "program_id" else name
         if symbol.launch:
             return symbol.name if "tl." not in symbol.name else None
+        if symbol.options:
+            return self._largest_of(symbol.options)
         if symbol.trip:
             return self._last_trip(symbol)
         if symbol.template in ("({} // {})", "({} % {})"):
@@ -115,13 +119,21 @@ class Scalars:
             count, rest = (
                 polynomial(one_more(largest)).divide(polynomial(right.text())) if right.monomial else (ONE, ONE)
             )
-            return f"{count} - 1" if rest == Poly() else f"{_closed(largest)} // {_closed(right.text())}"
+            # As many tiles as cover a size are none where there is nothing to cover: then there is no program either.
+            by = f"max(1, {right.text()})" if "cdiv(" in right.text() else _closed(right.text())
+            return f"{count} - 1" if rest == Poly() else f"{_closed(largest)} // {by}"
         if symbol.template.partition("(")[0] in ("min", "tl.minimum"):
             known = [text for operand in symbol.operands if (text := self.upper(operand)) is not None]
             # One that a parameter holds says most: the others are where tiles end.
             return next((text for text in known if text.isidentifier()), known[0] if known else None)
         load = next((load for load in self.facts.loads if load.symbol == symbol), None)
-        return f"{self._count(load)} - 1" if load is not None and load.pointer is not None else None
+        return f"{_closed(self._count(load))} - 1" if load is not None and load.pointer is not None else None
+
+    def _largest_of(self, options: tuple[Poly, ...]) -> str | None:
+        """The largest that one of some scalars can be."""
+        each = [self.upper(option) for option in options]
+        known = list(dict.fromkeys(text for text in each if text is not None))
+        return None if None in each else known[0] if len(known) == 1 else f"max({', '.join(known)})"
 
     def _last_trip(self, symbol: Symbol) -> str | None:
         """The number of a loop's last trip."""
@@ -134,7 +146,9 @@ class Scalars:
         return f"{way} - 1" if loop.step == ONE else f"cdiv({way}, {loop.step.text()}) - 1"
 
     def _count(self, load: Load) -> str:
-        """How many things a loaded index tells apart."""
+        """How many things a loaded index tells apart; of blocks of indices as many as there are indices."""
+        if load.axes and load.pointer in self.elements:
+            return self.elements[load.pointer]
         name = f"count_{load.pointer}"
         self.free[name] = None
         return name
@@ -151,8 +165,12 @@ class Scalars:
     def _values(self, symbol: Symbol) -> list[str] | None:
         """Values on both sides of what the scalar decides; None where it moves a tile or bounds one."""
         values: list[str] = []
+        counted = False
         for _, access in self.facts.accesses:
             for dimension in access.dimensions:
+                if counts_tiles(dimension.coordinate, symbol):
+                    counted = True
+                    continue
                 if dimension.extent is not None and symbol in _all(dimension.extent):
                     return None
                 if symbol not in _all(dimension.coordinate):
@@ -161,6 +179,10 @@ class Scalars:
                     return None
                 load = next(load for load in self.facts.loads if load.symbol == symbol)
                 values += ["0", f"{self._count(load)} - 1"]
+        if counted:
+            pointer = next(load.pointer for load in self.facts.loads if load.symbol == symbol) or ""
+            self.free[rows_of(pointer)] = None
+            return [rows_of(pointer)]
         if any(symbol in _all(bound.index) for store in self.facts.stores for bound in store.bounds):
             return None
         if any(other.offset is not None and symbol in _all(other.offset) for other in self.facts.loads):
@@ -183,16 +205,24 @@ class Scalars:
     def _trips(self, symbol: Symbol, loop: LoopFact) -> list[str] | None:
         """No trip, one, and as many as there are tiles."""
         assert loop.stop is not None
-        size = self._depth()
+        size = self._walked(symbol, loop) or self._depth()
         quotient, rest = loop.stop.divide(Poly.of(symbol))
         if size is None:
             return None
         if rest == Poly() and quotient.launch:
             unit = f"cdiv({size}, {quotient.text()})" if quotient != ONE else size
-            return ["0", "1", unit]
+            return ["0", "1" if size == self._depth() else f"min(1, {unit})", unit]
         (inner,) = loop.stop.symbols if len(loop.stop.symbols) == 1 else (None,)
         if inner is not None and inner.template == "cdiv({}, {})" and inner.operands[0] == Poly.of(symbol):
             return ["0", "1", size]
+        return None
+
+    def _walked(self, symbol: Symbol, loop: LoopFact) -> str | None:
+        """How long the longest row is, where the scalar is the length of the one that the loop walks."""
+        for _, access in self.facts.accesses:
+            for d in access.dimensions:
+                if d.axis is not None and d.limit == Poly.of(symbol) and loop.trip in d.coordinate.symbols:
+                    return self.extents.get(d.axis)
         return None
 
     def _depth(self) -> str | None:
@@ -217,6 +247,23 @@ def offsets_of(facts: Facts, limit: Poly) -> str | None:
     symbols = _all(limit)
     read = {load.pointer for load in facts.loads if load.symbol in symbols}
     return next(iter(read)) if len(read) == 1 and not any(symbol.options for symbol in symbols) else None
+
+
+def counts_tiles(poly: Poly, symbol: Symbol) -> bool:
+    """Whether a scalar occurs in `poly`, and in nothing there but how many tiles cover so many."""
+    found = False
+    for one in poly.symbols:
+        if one == symbol:
+            return False
+        if one.template == "cdiv({}, {})" and one.operands[0] == Poly.of(symbol):
+            found = True
+            continue
+        for operand in one.operands:
+            if symbol in _all(operand):
+                if not counts_tiles(operand, symbol):
+                    return False
+                found = True
+    return found
 
 
 def rows_of(pointer: str) -> str:

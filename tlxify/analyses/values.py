@@ -44,6 +44,30 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """What is affine but for parts that differ from position to position as nothing but memory tells: loaded indices.
+
+    `poly` + Σ terms as of an affine value, where some scalars of `poly` stand for blocks.
+    """
+
+    poly: Poly
+    terms: tuple[Term, ...] = ()
+    #: The scalars that stand for blocks, with the axes (counted from the last) along which those differ.
+    blocks: tuple[tuple[Symbol, frozenset[int]], ...] = ()
+
+    @property
+    def dims(self) -> frozenset[int]:
+        """The axes along which anything differs that is no term."""
+        return frozenset[int]().union(*(dims for _, dims in self.blocks))
+
+    def moved(self, places: Mapping[int, int]) -> Spread:
+        """The same with its axes elsewhere: `places` is old → new."""
+        terms = tuple(replace(term, dim=places[term.dim]) for term in self.terms)
+        blocks = tuple((symbol, frozenset(places[dim] for dim in dims)) for symbol, dims in self.blocks)
+        return Spread(self.poly, terms, blocks)
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """`position along axis + index < 0`."""
 
@@ -96,6 +120,8 @@ class Value:
     element: str | None = None
     #: A block pointer, or a tensor descriptor (whose box has no offsets).
     box: Box | None = None
+    #: Of a block that is neither affine nor bounds alone: what is known of how it differs from position to position.
+    spread: Spread | None = None
     #: The name it is bound to is not bound on every way to here: no text of ours may read it.
     unsure: bool = field(default=False, compare=False)
     #: Why there is no affine form: a diagnostic code with its facts.
@@ -114,6 +140,7 @@ class Value:
             *(p for t in self.terms for p in (t.stride, t.offset, t.modulus)),
             *(b.index for b in self.bounds or ()),
             *((self.box.base, *self.box.offsets, *self.box.shape, *self.box.strides) if self.box else ()),
+            *((self.spread.poly, *(t.stride for t in self.spread.terms)) if self.spread else ()),
         ]
         return frozenset(symbol for poly in polys if poly is not None for symbol in poly.symbols)
 
@@ -134,7 +161,8 @@ class Value:
         """The same value with its axes elsewhere: `places` is old → new, both counted from the last axis."""
         terms = tuple(replace(term, dim=places[term.dim]) for term in self.terms)
         bounds = tuple(replace(bound, dim=places[bound.dim]) for bound in self.bounds or ())
-        return replace(self, axes=axes, terms=terms, bounds=None if self.bounds is None else bounds)
+        spread = self.spread.moved(places) if self.spread is not None else None
+        return replace(self, axes=axes, terms=terms, bounds=None if self.bounds is None else bounds, spread=spread)
 
     def with_axis(self, position: int) -> Value:
         """The same value with an axis of length one inserted before `position` (from the first axis)."""
@@ -145,6 +173,22 @@ class Value:
     def axis(self, dim: int) -> AxisId | None:
         """The axis at a place counted from the last."""
         return self.axes[len(self.axes) - 1 - dim]
+
+    @property
+    def spreading(self) -> Spread | None:
+        """How an integer differs from position to position, as far as that is known; also of an affine one."""
+        return Spread(self.poly, self.terms) if self.poly is not None else self.spread
+
+    @property
+    def varies(self) -> frozenset[int]:
+        """The axes (counted from the last) along which it may differ, without those that its bounds are about."""
+        known = self.spreading
+        if known is not None:
+            return known.dims.union(term.dim for term in known.terms)
+        if self.bounds is not None and not self.partial:
+            return frozenset()
+        rank = len(self.axes)
+        return frozenset(rank - 1 - place for place, axis in enumerate(self.axes) if axis is not None)
 
 
 Scope = dict[str, Value]

@@ -119,6 +119,6 @@ def _tensor(each: TensorSizes, generator: Any, device: str) -> Any:
     if each.values:
         from ..verify.buffers import elements
 
-        content = elements(each.spec.name, each.shape, each.dtype, "normal", each.values, each.spec.rising)
+        content = elements(each.spec.name, each.shape, each.dtype, "normal", each.values, each.spec.drawn)
         tensor.copy_(torch.from_numpy(content))
     return tensor

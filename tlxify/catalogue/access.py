@@ -25,16 +25,20 @@ RULES = (
     Rule(
         code="TLX202",
         outcome="declined",
-        title="rows are gathered through loaded indices",
-        fact="The rows of `{name}` are indices loaded from memory[: {why}].",
+        title="gathered elements do not lie in rows",
+        fact="Where `{name}` lies follows from indices that are loaded or computed[: {why}].",
         remedy=(
-            "Sort or pack the rows before the launch so that a tile is one stretch of memory; gathered "
-            "producers are not built yet."
+            "Gather whole rows: `ptr + rows[:, None] * stride_row + cols[None, :]`, where `cols` are plain offsets, "
+            "masked by a bound alone, and rows begin and end at multiples of 16 elements."
         ),
-        why="A TMA box has consecutive rows. A gather needs a producer that copies row by row.",
+        why=(
+            "A TMA box has consecutive rows. Rows that indices name are copied by threads of the producer, 4 to 16 "
+            "bytes at a time: the compiler must be able to prove that so many lie together and are masked alike."
+        ),
         example="""
             rows = tl.load(sorted_ids_ptr + tl.arange(0, BLOCK_M))
-            a = tl.load(a_ptr + rows[:, None] * stride_am + offs_k)
+            cols = tl.load(kept_ptr + offs_k)
+            a = tl.load(a_ptr + rows[:, None] * stride_am + cols[None, :])
         """,
     ),
     Rule(

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..contract import ANY_STRIDE, ELEMENT_TYPES, ConstexprSpec, Contract, ScalarSpec, TensorSpec, evaluate
+from ..contract import ANY_STRIDE, ELEMENT_TYPES, ConstexprSpec, Contract, Drawn, ScalarSpec, TensorSpec, evaluate
 from . import grammar
 from .numbers import Said, read
 
@@ -133,7 +133,7 @@ class Editor:
         use = match["use"] or (_use(before) if before is not None else "in")
         clauses = dict(
             grammar.clauses(
-                name, match["rest"], ("strides", "block", "dtype_of", "values", "rising", "deep", "layouts")
+                name, match["rest"], ("strides", "block", "dtype_of", "values", *grammar.DRAWN, "deep", "layouts")
             )
         )
         if "strides" in clauses:
@@ -157,7 +157,8 @@ class Editor:
             if not clauses["deep"].isdigit() or int(clauses["deep"]) >= len(shape):
                 raise grammar.ContractTextError(name, f"deep({clauses['deep']}) is no axis", f"0 to {len(shape) - 1}")
             deep = int(clauses["deep"])
-        values = self._expressions(name, clauses.get("rising") or clauses.get("values") or "")
+        way: Drawn | None = next((way for way in grammar.DRAWN if way in clauses), None)
+        values = self._expressions(name, clauses.get(way or "values") or "")
         layouts = tuple(grammar.split(clauses.get("layouts", "")))
         if unknown := [layout for layout in layouts if layout not in grammar.LAYOUTS]:
             raise grammar.ContractTextError(name, f"{unknown[0]!r} is no layout", ", ".join(grammar.LAYOUTS))
@@ -169,7 +170,7 @@ class Editor:
         spec = TensorSpec(
             *(name, shape, strides, "in" in use.split(), "out" in use.split(), group, dtypes),
             values=tuple(values) or (before.values if before is not None and match["use"] is None else ()),
-            rising="rising" in clauses or (before is not None and before.rising and match["use"] is None),
+            drawn=way or (before.drawn if before is not None and match["use"] is None else "chosen"),
             deep=deep,
             layouts=layouts,
             block=block,

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from ..contract import LaunchConfig
+from ..contract import Drawn, LaunchConfig
 
 #: Entries that are no parameter's.
 LAUNCH = ("grid", "free", "trips", "tiles", "configs", "multiples")
@@ -14,6 +14,8 @@ FUNCTIONS = frozenset(("cdiv", "min", "max"))
 #: Words that say what a number is.
 NUMBERS = ("size", "stride", "int", "float")
 CONSTEXPRS = ("size", "stride", "tile", "flag", "option", "int")
+#: Other ways to draw elements than as one of some `values`.
+DRAWN: tuple[Drawn, ...] = ("rising", "between", "distinct")
 LAYOUTS = ("rows", "padded", "columns", "padded-columns", "odd", "overlap")
 
 TENSOR = re.compile(

@@ -71,7 +71,7 @@ def _tensor(spec: TensorSpec) -> str:
     if spec.dtype_group != spec.name:
         text += f" dtype_of({spec.dtype_group})"
     if spec.values:
-        text += f" {'rising' if spec.rising else 'values'}({', '.join(spec.values)})"
+        text += f" {'values' if spec.drawn == 'chosen' else spec.drawn}({', '.join(spec.values)})"
     if spec.deep is not None:
         text += f" deep({spec.deep})"
     return text + (f" layouts({', '.join(spec.layouts)})" if spec.layouts else "")

@@ -88,6 +88,8 @@ def descriptors(plan: Plan) -> Table:
 
 def described(view: View) -> str:
     """The tensor behind a descriptor: parameter, extents, strides."""
+    if view.copied is not None:
+        return f"rows of {view.parameter}, stride {view.copied.unit} along them"
     shape = ", ".join("…" if extent is None else extent for extent in view.shape)
     return f"{view.parameter}[{shape}] strides ({', '.join(view.strides)})"
 

@@ -173,6 +173,8 @@ def _acquire(plan: Plan, ring: Ring) -> list[str]:
 def _tile(plan: Plan, ring: Ring, fill: Fill) -> str:
     buffer = ring.buffer(fill.buffer)
     straight = f"{buffer.name}[{slot_of(plan, ring, buffer)}]"
+    if buffer.view.copied is not None and buffer.view.copied.swapped:
+        return f"tlx.local_trans({straight})"
     return choice(buffer.view.flag, f"tlx.local_trans({straight})", straight)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ..plan import Described, Operands, Plan
+from ..plan import Copied, Described, Operands, Plan, View
 
 
 def launch_side(plan: Plan, fingerprint: str) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def names(plan: Plan) -> tuple[str, str, str]:
 
 def _guard(plan: Plan) -> str:
     guard = plan.guard
-    variables = {view.descriptor: view.descriptor.replace("_desc", "") for view in guard.views}
+    variables = {_key(view): _key(view).replace("_desc", "").replace("_ring", "") for view in guard.views}
     needed = _parameters(plan)
     lines = [_definition(names(plan)[0], [*needed, "**_"])]
     what = "The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."
@@ -38,6 +38,9 @@ def _guard(plan: Plan) -> str:
     for descriptor, name in variables.items():
         variables[descriptor] = name if name not in taken else f"{name}_view"
     for view in guard.views:
+        if view.copied is not None:
+            lines += _rows(view, view.copied, variables[_key(view)])
+            continue
         arguments = [
             f'"{view.parameter}"',
             view.parameter,
@@ -54,7 +57,7 @@ def _guard(plan: Plan) -> str:
         steps = _tuple(starts.steps)
         lines.append(f"    tlx.require_starts({variables[starts.descriptor]}, axis={starts.axis}, steps={steps})")
     lines += [line for group in guard.operands for line in _dtypes(group, variables)]
-    read = [variables[view.descriptor] for view in guard.views]
+    read = [variables[_key(view)] for view in guard.views]
     read += [f'tlx.memory("{name}", {name})' for name in guard.scalars]
     reads = ", ".join(read) + ("," if len(read) == 1 else "")
     if guard.stored:
@@ -71,10 +74,22 @@ def _guard(plan: Plan) -> str:
             f"reads=({reads})",
         ]
         lines.append(f"    tlx.require_disjoint({', '.join(arguments)})")
-    entries = [f'"{view.descriptor}": {variables[view.descriptor]}' for view in guard.views]
+    entries = [f'"{_key(view)}": {variables[_key(view)]}' for view in guard.views]
     entries += [f'"{view.flag}": {variables[view.descriptor]}.transposed' for view in guard.views if view.flag]
     lines.append(f"    return {{{', '.join(entries)}}}")
     return "\n".join(lines)
+
+
+def _key(view: View) -> str:
+    """What the launch knows a view by: the descriptor's name, or the buffer's where there is none."""
+    return view.descriptor if view.copied is None else view.copied.name
+
+
+def _rows(view: View, copied: Copied, variable: str) -> list[str]:
+    """Tiles that threads copy: their rows may lie anywhere."""
+    steps = _tuple(tuple(step[0] if len(step) == 1 else _tuple(step) for step in copied.steps))
+    arguments = f'"{view.parameter}", {view.parameter}, unit={copied.unit}, steps={steps}'
+    return [f"    {variable} = tlx.copied_rows({arguments})"]
 
 
 def _dtypes(group: Operands, variables: dict[str, str]) -> list[str]:
@@ -108,6 +123,10 @@ def _boxes(plan: Plan) -> str:
     entries = list(dict.fromkeys(_described_box(one) for one in plan.described))
     ranks = {fill.buffer: len(fill.coordinates) for _, _, fill in plan.fills()}
     for ring, buffer in plan.buffers():
+        if buffer.view.copied is not None:
+            stays = ", stays=True" if ring.depth == "1" else ""
+            entries.append(f'"{buffer.name}": tlx.Box(({", ".join(buffer.tile)}), copied=True{stays})')
+            continue
         box = ["1"] * (ranks[buffer.name] - 2) + list(buffer.tile)
         count = ""
         if buffer.split is not None and plan.split is not None:
@@ -205,6 +224,7 @@ def _parameters(plan: Plan) -> list[str]:
     shapes = [*(v.shape for v in guard.views), *(s.shape for s in guard.stored)]
     strides = [*(v.strides for v in guard.views), *(s.strides for s in guard.stored)]
     starts = [starts.steps for starts in guard.starts]
+    starts += [(v.copied.unit, *(f for step in v.copied.steps for f in step)) for v in guard.views if v.copied]
     texts = [text for texts in (*shapes, *strides, *starts) for text in texts if text]
     words = {word for text in texts for word in _identifiers(text)}
     return [name for name in plan.parameters if name in words or name in pointers]

@@ -19,6 +19,7 @@ from ..source import Span
 from . import consumer, late, producer
 from .dealt import dealt
 from .described import described_kernel
+from .expressions import written_at
 from .lines import statements
 from .names import read_names
 from .rings import rings
@@ -35,7 +36,8 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         return described_kernel(kernel, plan, tl)
     text = structured(kernel)
     kept = plan.task("producer").keeps | plan.task("consumer").keeps
-    fills, uses = producer.fills(plan, tl), consumer.edits(plan)
+    ids = _program_ids(plan)
+    fills, uses = producer.fills(plan, tl, lambda span: written_at(text, span, ids)), consumer.edits(plan)
     dropped = frozenset(node.span for node in walk(kernel.body)) - kept - set(fills) - set(uses.replaced)
     # What is said about a statement that no role keeps is said where the statements around it are kept.
     settled = dict(plan.settled)
@@ -51,8 +53,9 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         text,
         plan.task("producer").keeps,
         fills,
-        _program_ids(plan),
+        ids,
         at_loop_end=producer.at_loop_end(plan),
+        after=producer.after(plan),
         counters=counters,
         adopts=dropped - unseen,
         reversible=plan.reversible,

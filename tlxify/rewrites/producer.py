@@ -1,4 +1,4 @@
-"""The producer: the loop that feeds the dots, reduced to waiting for a free slot and asking the TMA to fill it.
+"""The producer: the loop that feeds the dots, reduced to waiting for a free slot and having it filled.
 
 What: replacements for operand loads, and the step of the slot counter.
 Why: one group of warps that only asks for tiles keeps the memory busy while the others multiply.
@@ -11,29 +11,43 @@ When refused: never; the schedule has found coordinates that can be written with
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..plan import Buffer, Fill, InFlight, Plan, Ring
 from ..source import Span
+from . import copies
 from .lines import choice
 
 
-def fills(plan: Plan, tl: str) -> dict[Span, str]:
-    """What stands in place of each operand load."""
+def fills(plan: Plan, tl: str, written: Callable[[Span], str] = str) -> dict[Span, str]:
+    """What stands in place of each operand load. `written` is the text of an expression as the producer keeps it."""
     result: dict[Span, list[str]] = {}
     for ring, site, fill in plan.fills():
         lines = result.setdefault(fill.statement, [])
         if fill is site.fills[0]:
             lines += _acquire(plan, ring)
-        lines.append(_load(plan, ring, fill, tl))
-        if fill is site.fills[-1] and ring.counted and ring.in_flight is None:
-            lines.append(f"{ring.filled} += 1")
+        if fill.copy is not None:
+            lines.append(copies.load(plan, ring, fill, written))
+        else:
+            lines.append(_load(plan, ring, fill, tl))
+        if fill is site.fills[-1]:
+            lines += copies.announced(ring)
+            if ring.counted and ring.in_flight is None:
+                lines.append(f"{ring.filled} += 1")
     return {span: "\n".join(lines) for span, lines in result.items()}
 
 
 def at_loop_end(plan: Plan) -> dict[Span, str]:
-    """The steps of the counters of filled slots."""
-    return {held.loop: f"{ring.filled} += 1" for ring, held in counted_at_end(plan)}
+    """The steps of the counters of filled slots, and slots of earlier trips whose copies have landed."""
+    steps = {held.loop: [f"{ring.filled} += 1"] for ring, held in counted_at_end(plan)}
+    for loop, rings in copies.late(plan).items():
+        steps.setdefault(loop, []).extend(copies.landed(plan, rings))
+    return {loop: "\n".join(lines) for loop, lines in steps.items()}
+
+
+def after(plan: Plan) -> dict[Span, str]:
+    """Behind loops, what remains to be announced."""
+    return {loop: "\n".join(copies.drained(plan, rings)) for loop, rings in copies.late(plan).items()}
 
 
 def counted_at_end(plan: Plan) -> Iterator[tuple[Ring, InFlight]]:
@@ -48,7 +62,9 @@ def _acquire(plan: Plan, ring: Ring) -> list[str]:
     lines, slot, turn = slot_and_turn(plan, ring, count)
     if ring.empty is not None:
         lines.append(f"tlx.barrier_wait({ring.empty}[{slot}], ({turn}) ^ 1)")
-    return [*lines, f"tlx.barrier_expect_bytes({ring.full}[{slot}], {ring.bytes})"]
+    if ring.described:
+        lines.append(f"tlx.barrier_expect_bytes({ring.full}[{slot}], {ring.bytes})")
+    return lines
 
 
 def slot_and_turn(plan: Plan, ring: Ring, count: str) -> tuple[list[str], str, str]:

@@ -34,6 +34,9 @@ def rings(plan: Plan, tl: str) -> str:
         lines.append(f"{split.rows}: {tl}.constexpr = {split.length} // {plan.name('CONSUMERS')}")
     for ring in plan.rings:
         lines += _one(plan, ring, tl)
+    if any(ring.lagging is not None for ring in plan.rings):
+        lines.append("# Copies of so many later slots are under way while a slot is announced.")
+        lines.append(f"{plan.name('BEHIND')}: {tl}.constexpr = {stages} - 2 if {stages} > 2 else 0")
     lines += barriers(plan, tl)
     return "\n".join(lines)
 
@@ -48,6 +51,8 @@ def _one(plan: Plan, ring: Ring, tl: str) -> list[str]:
             sides[buffer.split] = split.rows
             count = plan.name("CONSUMERS") if depth == "1" else f"{depth} * {plan.name('CONSUMERS')}"
         shape = f"({sides[0]}, {sides[1]})"
+        if buffer.view.copied is not None and buffer.view.copied.swapped:
+            shape = f"({sides[1]}, {sides[0]})"
         if buffer.view.flag:
             shape = f"({sides[1]}, {sides[0]}) if {buffer.view.flag} else {shape}"
         lines.append(f"{buffer.name} = tlx.local_alloc({shape}, tlx.dtype_of({buffer.view.descriptor}), {count})")
@@ -56,10 +61,11 @@ def _one(plan: Plan, ring: Ring, tl: str) -> list[str]:
             arrow = "producer → consumers" if barrier.name == ring.full else "consumers → producer"
             lines.append(f"# {arrow}: {barrier.meaning}.")
             lines.append(f"{barrier.name} = tlx.alloc_barriers({depth}, arrive_count={barrier.arrivals})")
-    # Tiles that share a slot are operands of one dot, and so of one dtype.
-    elements = _elements([buffer.tile for buffer in ring.buffers])
-    size = f"tlx.size_of(tlx.dtype_of({ring.buffers[0].view.descriptor}))"
-    lines.append(f"{ring.bytes}: {tl}.constexpr = {elements} * {size}")
+    if ring.described:
+        # Tiles that share a slot are operands of one dot, and so of one dtype.
+        elements = _elements([buffer.tile for buffer in ring.described])
+        size = f"tlx.size_of(tlx.dtype_of({ring.described[0].view.descriptor}))"
+        lines.append(f"{ring.bytes}: {tl}.constexpr = {elements} * {size}")
     return lines
 
 

@@ -25,12 +25,11 @@ def tasks(
     plan: Plan, feeding: list[cst.BaseStatement], finishing: list[cst.BaseStatement], tl: str
 ) -> cst.BaseStatement:
     """`with tlx.async_tasks():` around both roles."""
-    tiles = listed([buffer.name.removesuffix("_ring") for _, buffer in plan.buffers()])
     counted = [ring for ring in plan.rings if ring.counted]
     produce = _task(
         '"default"',
-        f"# Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of {tiles}.",
-        [f"{ring.filled} = 0" for ring in counted],
+        _filling(plan),
+        [f"{name} = 0" for ring in counted for name in (ring.filled, ring.landed) if name],
         feeding,
         plan,
         tl,
@@ -55,6 +54,17 @@ def tasks(
         body=[produce, with_leading(consume, [cst.EmptyLine(indent=False), *consume.leading_lines])]
     )
     return region.with_changes(body=block, leading_lines=[cst.EmptyLine(indent=False)])
+
+
+def _filling(plan: Plan) -> str:
+    """What the producer does, in a comment."""
+    boxes = [b.name.removesuffix("_ring") for _, b in plan.buffers() if b.view.copied is None]
+    copied = [b.name.removesuffix("_ring") for _, b in plan.buffers() if b.view.copied is not None]
+    words = "# Producer: waits until the consumers have freed a slot, then"
+    if not copied:
+        return f"{words} has the TMA fill it with tiles of {listed(boxes)}."
+    rest = f", and has the TMA fetch {listed(boxes)}" if boxes else ""
+    return f"{words} copies the rows of {listed(copied)} into it{rest}."
 
 
 def _task(

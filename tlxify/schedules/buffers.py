@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..diagnostics import Decline
-from ..facts import Access, Dimension, Load, Operand
-from ..plan import Buffer, View, decoded
+from ..facts import Access, AxisId, Dimension, Load, Operand
+from ..plan import Buffer, Copied, Copy, View, decoded
 from ..poly import Poly, Symbol
 from ..source import Span
 from . import requirements
@@ -28,6 +28,7 @@ class Placed:
     split: int | None
     coordinates: tuple[str, ...]
     reads: frozenset[str]
+    copy: Copy | None = None
 
 
 def in_place_fits(frame: Frame, feed: Feed, one: Placed) -> None:
@@ -41,7 +42,7 @@ def placed(frame: Frame, load: Load, access: Access) -> Placed:
     tile = [dimension for dimension in access.dimensions if dimension.axis is not None]
     if len(tile) != 2:
         raise Decline("TLX201", load.span, name=access.pointer, why=f"its tile has {len(tile)} axes instead of 2")
-    lengths = (_length(frame, tile[0], load), _length(frame, tile[1], load))
+    lengths = (_length(frame, tile[0].axis, load), _length(frame, tile[1].axis, load))
     axis = frame.split_axis
     split = next((i for i, dimension in enumerate(tile) if axis is not None and dimension.axis == axis.id), None)
     texts, reads = [], set[str]()
@@ -63,6 +64,15 @@ def placed(frame: Frame, load: Load, access: Access) -> Placed:
     return Placed(_view(access, load), lengths, split, tuple(texts), frozenset(reads))
 
 
+def copied_tile(frame: Frame, load: Load, access: Access, copied: Copied) -> Placed:
+    """The tile of a load whose address and mask the producer keeps. Raises Decline TLX403."""
+    assert load.written is not None
+    rows, columns = (_length(frame, axis, load) for axis in load.axes)
+    view = View("", access.pointer, (), (), None, copied)
+    copy = Copy(load.written.address, load.written.mask)
+    return Placed(view, (rows, columns), None, (), load.written.reads, copy)
+
+
 def _around(
     dimension: Dimension, text: str, scope: tuple[tuple[str, Poly], ...], load: Load, access: Access
 ) -> tuple[str, frozenset[str]]:
@@ -76,6 +86,10 @@ def _around(
 def named(frame: Frame, one: Placed, load: Load, *, in_place: bool) -> Buffer:
     """The buffer for a tile, with names of its own; `in_place` of a descriptor of the caller's it takes that one's."""
     view, name = one.view, stem(one.view.parameter)
+    if view.copied is not None:
+        ring = frame.names.fresh(f"{load.target or name}_ring")
+        view = replace(view, descriptor=view.parameter, copied=replace(view.copied, name=ring))
+        return Buffer(ring, view, one.tile, one.split)
     flag = frame.names.fresh(f"{name.upper()}_TRANSPOSED") if view.flag is not None else None
     descriptor = view.parameter if in_place else frame.names.fresh(f"{name}_desc")
     view = replace(view, descriptor=descriptor, flag=flag)
@@ -112,9 +126,9 @@ def _rows_and_depth(frame: Frame, lengths: tuple[str, str], feed: Feed) -> tuple
     return (first, second) if is_a else ("", first)
 
 
-def _length(frame: Frame, dimension: Dimension, load: Load) -> str:
-    assert dimension.axis is not None
-    length = frame.facts.axis(dimension.axis).length
+def _length(frame: Frame, axis: AxisId | None, load: Load) -> str:
+    assert axis is not None
+    length = frame.facts.axis(axis).length
     if not length.constexpr:
         if load.pointer in {descriptor.name for descriptor in frame.facts.hosted}:
             raise Decline("TLX210", load.span, name=load.pointer, why=UNSAID)

@@ -17,7 +17,7 @@ from ..source import Span
 from ..targets import Target
 from . import order, overlap, requirements, rings, written
 from .alternation import alternation
-from .buffers import Placed, in_place_fits, placed
+from .buffers import Placed, copied_tile, in_place_fits, placed
 from .feeding import Feed, Feeding, feeding
 from .frame import Frame, frame
 from .launching import assumed, launch_guard
@@ -69,7 +69,10 @@ def plan(
     views = _views(facts, parameters, made)
     made = rings.with_names(made, views)
     dots = rings.steps(around, feeds, made, views)
-    late = overlap.delayed(around, tree, feeds, made, dots) if form.overlapped else ()
+    # What is carried for a late dot takes registers, and threads that copy leave consumers fewer: paged attention of
+    # 128 x 128 spilled 296 bytes with both, and nothing without.
+    overlapped = form.overlapped and not any(ring.lagging for ring in made)
+    late = overlap.delayed(around, tree, feeds, made, dots) if overlapped else ()
     again = partial(plan, facts, parameters, taken, target, profitable=profitable)
     if form.turns and not form.alternating and not overlap.chained(facts, tree, feeds):
         return again(form=replace(form, alternating=True, balanced=False), by_value=by_value, spelled=spelled)
@@ -121,7 +124,10 @@ def plan(
         program_ids=_calls(around.persistence, facts.program_ids),
         num_programs=_calls(around.persistence, facts.num_programs),
         reversible=tuple(comparison.span for comparison in facts.comparisons if comparison.integers),
-        names=tuple(introduced.items()),
+        names=(
+            *introduced.items(),
+            *((("BEHIND", around.names.fresh("BEHIND")),) if any(r.lagging for r in made) else ()),
+        ),
         products=_products(facts),
         crowded=order.joined(facts) or _held_beside(facts, feeds),
         counters=tuple(around.counters.items()),
@@ -153,6 +159,8 @@ def _placed(
             requirements.worthwhile(facts, feeds)
         _some_feed(facts, feeds)
         loops = frozenset(span for feed in feeds.feeds.values() for span in feed.load.loops[-1:])
+        copies = [feed.load for feed in feeds.feeds.values() if feed.copied is not None]
+        whole = frozenset(axis for load in copies for axis in load.axes if axis is not None)
         around = frame(
             facts,
             parameters,
@@ -163,17 +171,24 @@ def _placed(
             balanced=form.balanced,
             divided=not form.alternating,
             spelled=spelled,
+            whole=whole,
         )
         where: dict[int, Placed] = {}
         for number, feed in feeds.feeds.items():
             try:
-                one = placed(around, feed.load, feed.access)
+                one = _tile(around, feed)
                 in_place_fits(around, feed, one)
                 where[number] = one
             except Decline as refusal:
                 reasons[number] = refusal.diagnostic
         if len(where) == len(feeds.feeds):
             return around, feeds, where
+
+
+def _tile(around: Frame, feed: Feed) -> Placed:
+    if feed.copied is not None:
+        return copied_tile(around, feed.load, feed.access, feed.copied)
+    return placed(around, feed.load, feed.access)
 
 
 def _some_feed(facts: Facts, feeds: Feeding) -> None:
@@ -208,7 +223,9 @@ def _views(facts: Facts, parameters: tuple[str, ...], made: tuple[Ring, ...]) ->
 
 
 def _barriers(ring: Ring, consumers: str) -> tuple[Barrier, ...]:
-    full = Barrier(ring.full, "1", "producer", "consumer", "the slot holds its tiles")
+    # Who asks the TMA arrives when it says how many bytes will come, who copies when what it copied is there.
+    arrivals = str(int(ring.copied) + int(bool(ring.described)))
+    full = Barrier(ring.full, arrivals, "producer", "consumer", "the slot holds its tiles")
     if ring.empty is None:
         return (full,)
     return (full, Barrier(ring.empty, consumers, "consumer", "producer", "the slot may be overwritten"))
@@ -294,7 +311,9 @@ def _calls(
 
 def _claims(facts: Facts, feeds: Feeding) -> tuple[str, ...]:
     """What the launch must confirm: what arms of the source that mask less rely on, and the values assumed here."""
-    found = [text for feed in feeds.feeds.values() for text in claims(facts, feed.access) or ()]
+    # Threads that copy ask the source's own mask of the source's own addresses.
+    boxed = [feed for feed in feeds.feeds.values() if feed.copied is None]
+    found = [text for feed in boxed for text in claims(facts, feed.access) or ()]
     return tuple(dict.fromkeys([*assumed(facts), *found]))
 
 

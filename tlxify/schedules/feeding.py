@@ -13,8 +13,9 @@ from typing import Any
 
 from ..diagnostics import Decline, Diagnostic
 from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, Sum, every
+from ..plan import Copied
 from ..source import Span
-from . import positions, requirements
+from . import gathering, positions, requirements
 from .tree import Tree
 
 
@@ -30,6 +31,8 @@ class Feed:
     in_place: bool
     #: Its rows wrap around where the source's tile does.
     wrapped: bool
+    #: No box: the producer's threads copy it.
+    copied: Copied | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +57,21 @@ def feeding(
     """
     refused = dict(reasons or {})
     found: dict[int, tuple[DotOperand, Access, bool]] = {}
+    copies: dict[int, Copied] = {}
     for dot in facts.dots:
         for side in (dot.a, dot.b):
             for number in _candidates(facts, side):
                 if number in refused or number in found:
                     continue
+                load = facts.loads[number]
                 try:
-                    found[number] = (side, *_strided(facts, facts.loads[number], side))
+                    found[number] = (side, *_strided(facts, load, side))
                 except Decline as refusal:
-                    refused[number] = refusal.diagnostic
+                    try:
+                        access, copies[number] = gathering.copied(facts, load, refusal)
+                        found[number] = (side, access, False)
+                    except Decline as final:
+                        refused[number] = final.diagnostic
     whole_branches(facts, found, refused)
     in_place = {n for n in found if _alone(facts, n) and facts.loads[n].target not in by_value}
     dots = [dot for dot in facts.dots if _reads_slots(facts, dot)]
@@ -73,7 +82,7 @@ def feeding(
             break
         in_place = kept
     feeds = {
-        number: Feed(facts.loads[number], access, side, number in in_place, wrapped)
+        number: Feed(facts.loads[number], access, side, number in in_place, wrapped, copies.get(number))
         for number, (side, access, wrapped) in sorted(found.items())
     }
     return Feeding(feeds, tuple(dots), refused)

@@ -41,9 +41,11 @@ def frame(
     balanced: bool,
     divided: bool,
     spelled: bool,
+    whole: frozenset[AxisId] = frozenset(),
 ) -> Frame:
     """The frame of a plan. Persistence and splitting are choices: where one is not possible, the plan goes without.
 
+    Rows along axes that are to stay `whole` are not divided: threads copy all of a tile at once.
     `filling` are the loops in which slots are filled; where their trips differ from tile to tile, `balanced` tiles are
     not looped over. Without `divided`, one group takes all rows of a tile. Without
     `spelled`, accesses through descriptors stay as they are.
@@ -53,7 +55,7 @@ def frame(
     looped = persistent and not (balanced and unequal_trips(facts, filling))
     persistence = _persistence(facts, parameters, names, filling) if looped else None
     axis = _split_axis(facts, parameters) if divided else None
-    if axis is not None and axis.boxed and not spelled:
+    if axis is not None and (axis.id in whole or (axis.boxed and not spelled)):
         axis = None
     split = _split(axis, names) if axis else None
     return Frame(facts, target, names, counters, persistence, split, axis, spelled)

@@ -37,7 +37,8 @@ def launch_guard(
     fed = {fill.load for _, _, fill in fills_of(rings)}
     read = [load.pointer for load in facts.loads if load.statement in producer and load.span not in fed]
     scalars = tuple(dict.fromkeys(name for name in read if name is not None))
-    loads = [(fill.load, ring.buffer(fill.buffer).view) for ring, _, fill in fills_of(rings)]
+    boxed = [(ring, fill) for ring, _, fill in fills_of(rings) if fill.copy is None]
+    loads = [(fill.load, ring.buffer(fill.buffer).view) for ring, fill in boxed]
     return LaunchGuard(views, groups, stored_by(facts), scalars, claims, blocks_of(facts), starts_of(facts, loads))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..facts import Facts
-from ..plan import Buffer, DotStep, Operands
+from ..plan import Buffer, DotStep, Operands, View
 from ..targets import Target
 
 
@@ -25,9 +25,16 @@ def operands_of(facts: Facts, target: Target, buffers: Iterable[Buffer], step: D
     parameters = tuple(dict.fromkeys(buffer.view.parameter for buffer, _, _ in sides))
     # Of a tile (rows, depth) the depth is contiguous as it is; of (depth, columns), where the view swaps the two.
     along = [(buffer.view, first == transposed) for buffer, transposed, first in sides]
-    deep = len(sides) == 2 and all(view.flag is not None or not swapped for view, swapped in along)
+    deep = len(sides) == 2 and all(_may_be(view, swapped) for view, swapped in along)
     allowed = [dtype for dtype in target.dot_dtypes if deep or dtype not in target.deep_dtypes]
     dtypes = tuple(dtype for dtype in allowed if dtype in dot.dtypes)
     if not any(dtype in target.deep_dtypes for dtype in dtypes):
         return Operands(parameters, dtypes)
     return Operands(parameters, dtypes, tuple((view.descriptor, swapped) for view, swapped in along if view.flag))
+
+
+def _may_be(view: View, swapped: bool) -> bool:
+    """Whether a view can lie so that its last axis is the contiguous one, or if `swapped` the one before."""
+    if view.copied is not None:
+        return view.copied.swapped == swapped
+    return view.flag is not None or not swapped

@@ -32,7 +32,7 @@ def not_read_back(facts: Facts, producer: frozenset[Span]) -> None:
             continue
         if load.pointer in stored:
             raise Decline("TLX104", load.span, what=f"what it stores through `{load.pointer}` as input of its dots")
-        if load.pointer is None and not load.axes:
+        if load.pointer is None:
             raise Decline("TLX104", load.span, what="a bound or condition read through a pointer that is no parameter")
 
 

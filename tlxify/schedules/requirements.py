@@ -58,6 +58,12 @@ def strided(facts: Facts, load: Load, called: str) -> Access:
     access = facts.access(load.span)
     if access is None:
         raise Decline("TLX201", load.span, name=load.pointer or called)
+    movable(facts, load)
+    return access
+
+
+def movable(facts: Facts, load: Load) -> None:
+    """Whether the producer can do a load in the source's place. Raises Decline TLX104."""
     if load.helpers:
         raise Decline("TLX104", load.statement, what=f"an operand loaded inside the helper `{load.helpers[0]}`")
     if load.after_dot:
@@ -66,7 +72,6 @@ def strided(facts: Facts, load: Load, called: str) -> Access:
         raise Decline("TLX104", load.span, what=f"what it stores through `{load.pointer}` as input of its dots")
     if not load.parts and not any(s.span == load.statement and s.kind == "simple" for s in every(facts.statements)):
         raise Decline("TLX104", load.span, what="an operand loaded in the head of a loop or a condition")
-    return access
 
 
 def worthwhile(facts: Facts, feeding: Feeding) -> None:

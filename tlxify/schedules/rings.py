@@ -14,7 +14,7 @@ from ..facts import Dot, Facts, Load, LoopFact, Operand
 from ..plan import Buffer, DotStep, Fill, InFlight, Ring, Side, Site, fills_of
 from ..poly import ZERO
 from ..source import Span
-from . import order, requirements
+from . import lateness, order, requirements
 from .buffers import Placed, named
 from .feeding import Feeding
 from .frame import Frame
@@ -40,9 +40,11 @@ def build(
         sites = tuple(_site(frame, tree, feeding, place, own, placed) for place in group)
         persistent = frame.persistence is not None
         again = persistent or len(group) > 1 or any(place.loops for place in group)
-        in_flight = None
+        copies = any(buffer.view.copied is not None for buffer in own)
+        in_flight = lagging = None
         if len(group) == 1 and not stays:
-            in_flight = _in_flight(frame, tree, feeding, group[0], alone=not persistent)
+            in_flight = _in_flight(frame, tree, feeding, group[0], alone=not persistent, counts=not copies)
+            lagging = lateness.late(frame.facts, group[0], [places for _, places in groups])
         fresh = frame.names.fresh
         rings.append(
             Ring(
@@ -56,6 +58,8 @@ def build(
                 used=fresh(f"{prefix}used"),
                 bytes=fresh(f"{prefix.upper() or 'SLOT_'}BYTES"),
                 in_flight=in_flight,
+                lagging=lagging if copies else None,
+                landed=fresh(f"{prefix}landed") if copies and lagging is not None else "",
             )
         )
     return tuple(rings)
@@ -87,6 +91,7 @@ def _site(
             feed.in_place,
             whole=bool(load.parts),
             shape=_shape(frame, load),
+            copy=where.copy,
         )
         fills.append(fill)
     fills.sort(key=lambda fill: tree.begin(fill.statement))
@@ -102,8 +107,13 @@ def _shape(frame: Frame, load: Load) -> tuple[str, ...]:
     return tuple("1" if a is None else a if isinstance(a, str) else frame.facts.axis(a).length.text() for a in own)
 
 
-def _in_flight(frame: Frame, tree: Tree, feeding: Feeding, place: Place, *, alone: bool) -> InFlight | None:
-    """The loop whose dots stay under way, if this place is filled once in every trip of one."""
+def _in_flight(
+    frame: Frame, tree: Tree, feeding: Feeding, place: Place, *, alone: bool, counts: bool
+) -> InFlight | None:
+    """The loop whose dots stay under way, if this place is filled once in every trip of one.
+
+    The loop's own variable may count slots if it `counts`.
+    """
     facts = frame.facts
     loop = next((loop for loop in facts.loops if place.loops and loop.span == place.loops[-1]), None)
     if loop is None or loop.kind != "range" or place.block != (loop.span, 0) or not counts_up(loop):
@@ -121,7 +131,7 @@ def _in_flight(frame: Frame, tree: Tree, feeding: Feeding, place: Place, *, alon
     if not all(feeding.feeds[number].in_place for number in place.loads):
         return None
     start, stop, step = loop.text
-    counted = alone and len(place.loops) == 1 and start == "0" and step == "1"
+    counted = counts and alone and len(place.loops) == 1 and start == "0" and step == "1"
     again = not alone or len(place.loops) > 1
     return InFlight(loop.span, frame.counters.get(loop.span, loop.variable or ""), start, stop, counted, again)
 

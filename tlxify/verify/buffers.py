@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contract import Contract, TensorSpec, complete, evaluate
+from ..contract import Contract, Drawn, TensorSpec, complete, evaluate
 from .cases import Case, Data
 from .described import describable
 from .dtypes import FORMATS, bits, encode, storage
@@ -163,7 +163,7 @@ def _memory(
     if spec.writes and int(mine.sum()) < array.size:
         raise Inapplicable(f"elements of {spec.name} share memory: which is written last, no launch says")
     if spec.reads:
-        array[...] = elements(spec.name, shape, dtype, case.data, values, spec.rising)
+        array[...] = elements(spec.name, shape, dtype, case.data, values, spec.drawn)
     else:
         array[...] = _poison(dtype, kind, run)
     return Memory(spec, dtype, owner, array, mine, owner.copy())
@@ -183,16 +183,22 @@ LARGEST_PRODUCT = 1e32
 
 @functools.lru_cache(maxsize=16)
 def elements(
-    name: str, shape: tuple[int, ...], dtype: str, data: Data, values: tuple[int, ...] = (), rising: bool = False
+    name: str, shape: tuple[int, ...], dtype: str, data: Data, values: tuple[int, ...] = (), drawn: Drawn = "chosen"
 ) -> Any:
     """Values of an input; the same for the same name, shape and kind of data.
 
-    With `values`, each is one of them; if `rising`, they run from the first of those to the last without falling.
+    With `values`, each is one of them, or `drawn` as `TensorSpec` says.
     """
     told = f"{name} {shape} {data}" + (f" {values}" if values else "")
     seed = int.from_bytes(hashlib.blake2s(told.encode(), digest_size=8).digest(), "little")
     generator = np.random.default_rng(seed)
-    if rising:
+    if drawn in ("between", "distinct"):
+        first, last = values[0], max(values[0], values[-1])
+        count, size = last - first + 1, int(np.prod(shape))
+        if drawn == "distinct" and count >= size:
+            return encode(first + generator.permutation(count)[:size].reshape(shape), dtype)
+        return encode(generator.integers(first, last + 1, shape), dtype)
+    if drawn == "rising":
         first, last = min(values[0], values[-1]), values[-1]
         inner = generator.integers(first, last + 1, shape)
         inner[..., :1], inner[..., -1:] = first, last
@@ -201,14 +207,14 @@ def elements(
         return encode(generator.choice(np.array(values), shape), dtype)
     if dtype not in FORMATS:
         return generator.integers(-8, 8, shape).astype(storage(dtype))
-    drawn = np.ones(shape) if data == "ones" else generator.standard_normal(shape)
+    found = np.ones(shape) if data == "ones" else generator.standard_normal(shape)
     limits = FORMATS[dtype]
     if data == "denormal":
-        drawn = drawn * limits.tiny / 4
+        found = found * limits.tiny / 4
     elif data == "large":
         # Sums of products stay inside fp32: past its end, infinity or NaN would depend on the order of the summands.
-        drawn = drawn * min(limits.largest, LARGEST_PRODUCT) ** 0.5 / 4
-    elif data == "special" and drawn.size:
+        found = found * min(limits.largest, LARGEST_PRODUCT) ** 0.5 / 4
+    elif data == "special" and found.size:
         for odd in (np.nan, np.inf, -np.inf):
-            drawn.reshape(-1)[generator.integers(drawn.size)] = odd
-    return encode(drawn, dtype)
+            found.reshape(-1)[generator.integers(found.size)] = odd
+    return encode(found, dtype)

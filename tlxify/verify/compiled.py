@@ -43,6 +43,8 @@ FATAL_NOTES = {
 }
 #: Instructions that multiply on the tensor cores, per warp group.
 PRODUCTS = ("HGMMA", "QGMMA", "IGMMA")
+#: Instructions that bring tiles to shared memory: of the TMA, and of threads that copy rows.
+LOADS = ("UTMALDG", "LDGSTS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,8 @@ def judge(facts: CompiledFacts) -> Iterator[tuple[str, str]]:
     yield from judge_version(facts)
     if not any(loop.get(op, 0) for loop in facts.dot_loops for op in PRODUCTS):
         yield "no-hgmma", "no loop multiplies on the tensor cores (HGMMA)"
-    if not any(loop.get("UTMALDG", 0) for loop in facts.load_loops):
-        yield "no-utmaldg", "no loop loads through the TMA (UTMALDG)"
+    if not any(loop.get(op, 0) for loop in facts.load_loops for op in LOADS):
+        yield "no-utmaldg", "no loop loads through the TMA (UTMALDG) or copies to shared memory (LDGSTS)"
     if not facts.counts.get("USETMAXREG", 0):
         yield "no-setmaxreg", "the tasks do not move registers (no USETMAXREG): the kernel is not warp-specialized"
     if facts.dot_loop_conversions:

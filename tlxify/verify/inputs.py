@@ -360,8 +360,8 @@ def _fallbacks(contract: Contract) -> Iterator[Case]:
     sizes = [size for size, _ in itertools.chain(contract.tiled, [contract.contracted] if contract.contracted else [])]
     for size in sizes:
         # Where the source does not mask an axis, the guard does not know its extent: no trip is then as right as the
-        # original.
-        unseen = any(size == name for name, _ in contract.multiples)
+        # original. Nor does it know sizes that memory alone holds.
+        unseen = size in contract.free_sizes or any(size == name for name, _ in contract.multiples)
         path: Path = "any" if unseen else "original"
         yield replace(with_sizes(base, contract, **{size: 0}), name=f"{size} = 0", path=path)
 

@@ -12,6 +12,7 @@ from tlx.launch.guard import (
     TO_END,
     UNBOUNDED,
     Fallback,
+    copied_rows,
     memory,
     require,
     require_along_depth,
@@ -300,3 +301,29 @@ def test_an_axis_without_an_end_in_sight_is_the_original_s(code, shape, strides)
 def test_a_pointer_that_does_not_tell_its_storage_is_the_original_s():
     with pytest.raises(Fallback, match="x does not say where its memory ends"):
         view((TO_END, 32), (32, 1))
+
+
+@pytest.mark.parametrize("steps", [(), (32,), (64, (3, 16)), ((16, 5), 0)])
+def test_rows_that_threads_can_copy(steps):
+    rows = copied_rows("x", Memory(BASE), unit=1, steps=steps)
+    assert (rows.itemsize, rows.bytes.first) == (2, BASE)
+    with pytest.raises(Fallback, match="stored to where x is read"):
+        require_disjoint("c", Memory(BASE + 64), (4, 4), (4, 1), reads=[rows])
+
+
+@pytest.mark.parametrize(
+    ("pointer", "unit", "steps", "code"),
+    [
+        (7, 1, (), "not-a-pointer"),
+        (Memory(BASE + 2), 1, (), "unaligned-base"),
+        (Memory(BASE), 40, (), "no-unit-stride"),
+        (Memory(BASE), 1, (16, 24), "copy-step"),
+        # 4 * 4 is a multiple of 16, but Triton is told of each argument alone.
+        (Memory(BASE), 1, ((4, 4),), "copy-step"),
+    ],
+)
+def test_rows_that_threads_cannot_copy(pointer, unit, steps, code):
+    with pytest.raises(Fallback) as caught:
+        copied_rows("x", pointer, unit=unit, steps=steps)
+    assert caught.value.code == code
+    assert "x" in caught.value.text

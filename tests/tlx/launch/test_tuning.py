@@ -7,7 +7,7 @@ import tlx.launch as launch
 from tests.tlx.launch import kernels
 from tests.tlx.launch.fakes import BF16, TILES, DType, Memory, grid_of, operands
 from tlx.launch import chip
-from tlx.launch.guard import Fallback, tma_view
+from tlx.launch.guard import Fallback, copied_rows, tma_view
 from tlx.launch.tuning import candidates, plan_ring
 
 FP8 = DType("float8_e4m3fn", 1)
@@ -39,6 +39,27 @@ def plan(num_warps=8, num_stages=3, schedule=SCHEDULE, boxes=kernels.boxes, **ti
 def test_warps_of_the_source_become_consumer_groups(num_warps, rows, expected):
     found = plan(num_warps, 2, BLOCK_M=rows, BLOCK_K=32)
     assert (found.consumers, found.consumer_warps, found.consumer_registers, found.maxnreg) == expected
+
+
+@pytest.mark.parametrize(
+    ("num_warps", "tiles", "registers"),
+    [
+        (8, {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64}, 232),
+        (8, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 128}, 224),  # 16 copies of each thread
+        (4, {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 64}, 216),
+        (4, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64}, 232),  # without copies 104: the producer would have 24
+    ],
+)
+def test_threads_that_copy_keep_registers_for_addresses(num_warps, tiles, registers):
+    def boxes(BLOCK_M, BLOCK_N, BLOCK_K, **_):
+        return {"a_ring": launch.Box((BLOCK_M, BLOCK_K), copied=True), "b_desc": launch.Box((BLOCK_K, BLOCK_N))}
+
+    copied = {"a_ring": copied_rows("a", Memory(1 << 20), unit=1, steps=(256,)), "b_desc": views()["b_desc"]}
+    schedule = launch.Schedule(output=("BLOCK_M", "BLOCK_N"))
+    found = plan_ring(schedule, boxes, copied, {**TILES, **tiles}, num_warps, 3)
+    assert found.consumer_registers == registers
+    asked = plan_ring(schedule, boxes, copied, {**TILES, **tiles, "CONSUMER_REGISTERS": 160}, num_warps, 3)
+    assert asked.consumer_registers == 160
 
 
 def test_a_wide_wgmma_is_not_paired():

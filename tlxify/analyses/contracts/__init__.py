@@ -20,6 +20,7 @@ from .extents import Extents
 from .hosted import without_descriptors
 from .launching import configs, tuned, with_idle_programs
 from .launching import grid as grid_of
+from .picking import thresholds
 from .roles import covered, loaded, roles, stops_with, walked
 from .tensors import Tensors
 
@@ -71,6 +72,9 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         covering={size: tile for size, tile in whole.items() if size in sizes - tiles},
         trips=depth[0] if depth is not None else None,
     )
+    for name, expression in thresholds(facts, tensors.scalars.elements):
+        if name not in sizes | strides | tiles:
+            computed.setdefault(name, expression)
     free += sorted(words(computed.values()) - names - set(free))
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
@@ -112,7 +116,7 @@ def _whole(facts: Facts) -> Iterator[tuple[str, str]]:
     fed = _fed(facts)
     for load in facts.loads:
         access = facts.access(load.span) if load.id in fed else None
-        for d in access.dimensions if access is not None else ():
+        for d in access.dimensions if access is not None and not access.gathered else ():
             if d.whole and d.axis is not None and d.extent is not None and d.extent.text().isidentifier():
                 yield d.extent.text(), facts.axis(d.axis).length.text()
 
@@ -123,7 +127,15 @@ def _aligned(facts: Facts, sizes: set[str], tiles: set[str]) -> tuple[str, ...]:
     for names in sorted((words([stride]) for stride in _read_strides(facts)), key=len):
         if not names & (found | tiles):
             found |= names & sizes
-    return tuple(sorted(found | (_starting(facts) & sizes)))
+    return tuple(sorted(found | ((_starting(facts) | _row_ends(facts)) & sizes)))
+
+
+def _row_ends(facts: Facts) -> set[str]:
+    """Sizes at which rows end that threads copy: several elements at once must be masked alike."""
+    found = [facts.access(load.span) for load in facts.loads if load.id in _fed(facts)]
+    copied = (access for access in found if access is not None and access.unboxed)
+    ends = (d.extent for access in copied for d in access.dimensions if d.axis is not None and d.extent is not None)
+    return {symbol.name for end in ends for symbol in end.symbols}
 
 
 def _fed(facts: Facts) -> set[int]:

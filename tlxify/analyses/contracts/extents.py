@@ -19,7 +19,13 @@ class Extents:
         self.multiples: list[tuple[str, str]] = []
         self.free: dict[str, None] = {}
         accesses = [access for _, access in facts.accesses]
-        dimensions = [d for access in accesses for d in access.dimensions if d.axis is not None]
+        # Where rows are gathered, `pos % PAGE` says how long a page is, and not how many positions there are.
+        dimensions = [
+            d
+            for access in accesses
+            for d in access.dimensions
+            if d.axis is not None and not (access.gathered and d.wrapped)
+        ]
         for dimension in dimensions:
             if dimension.extent is not None and dimension.extent.launch and dimension.axis is not None:
                 text = dimension.extent.text()
@@ -57,11 +63,9 @@ class Extents:
             name = f"extent_{program}"
             self.free[name] = None
             return name
-        counted = (
-            {s.operands[0].text() for s in symbols_in(quotient) if _counts(s, length)} if not rest.terms else set()
-        )
-        if len(counted) == 1 and (name := counted.pop()).isidentifier():
-            return name  # as many tiles as `cdiv(M, BLOCK_M)`, whatever order they are taken in
+        counted = {s.operands[0] for s in symbols_in(quotient) if _counts(s, length)} if not rest.terms else set()
+        if len(counted) == 1 and (size := self._counted(counted.pop())) is not None:
+            return size  # as many tiles as `cdiv(M, BLOCK_M)`, whatever order they are taken in
         for loop in self.facts.loops:
             if loop.trip in dimension.coordinate.symbols and loop.stop is not None and len(loop.stop.symbols) == 1:
                 (symbol,) = loop.stop.symbols
@@ -71,6 +75,16 @@ class Extents:
                     text = symbol.operands[0].text()
                     return text if text.isidentifier() else None
         return None
+
+    def _counted(self, count: Poly) -> str | None:
+        """The size that tiles are counted of: a parameter, or what memory says."""
+        if (text := count.text()).isidentifier():
+            return text
+        loaded = next((load for load in self.facts.loads if load.symbol and count == Poly.of(load.symbol)), None)
+        if loaded is None or loaded.pointer is None or loaded.axes:
+            return None
+        self.free[rows_of(loaded.pointer)] = None
+        return rows_of(loaded.pointer)
 
     def _elsewhere(self, access: Access, dimension: Dimension, accesses: list[Access]) -> None:
         """Whole tiles without a mask, and a masked one for the rest: the axis is as long as the masked one's."""

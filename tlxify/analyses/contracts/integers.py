@@ -16,6 +16,7 @@ def integers(facts: Facts) -> Iterator[Poly]:
     for loop in facts.loops:
         yield from (p for p in (loop.start, loop.stop, loop.step) if p is not None)
     yield from (load.offset for load in facts.loads if load.offset is not None)
+    yield from (scalar for _, scalar in facts.thresholds)
     for comparison in facts.comparisons:
         if comparison.integers:
             yield from (comparison.left, comparison.right)

@@ -9,11 +9,12 @@ from ...facts import Facts
 from ...model import Kernel
 from ...parse.launches import CallSite, tuner_configs
 from ...parse.names import AUTOTUNE
-from ...poly import Poly
+from ...poly import ONE, Poly
 from ..grids import own_extent, programs
 from ..texts import words
 from .extents import Extents
 from .indices import batch_index, program_axis
+from .integers import symbols_in
 from .roles import Sized
 
 #: Tiles to verify with where the source's own configs are unknown: rows, columns, depth, warps, stages.
@@ -97,7 +98,22 @@ def grid(
                 return named
     if axes == {0} and None not in tiled:
         return (" * ".join(f"cdiv({pair[0]}, {pair[1]})" for pair in tiled if pair is not None),)
-    return None
+    ways = _ways(facts, extents) if axes == {0} else ()
+    return (" * ".join(ways),) if len(ways) == 2 else None
+
+
+def _ways(facts: Facts, extents: Extents) -> tuple[str, ...]:
+    """How many tiles there are along each of the ways that the ids of one grid axis go: of rows, and of columns."""
+    found: dict[Poly, str] = {}
+    trips = {loop.trip for loop in facts.loops}
+    for _, access in facts.accesses:
+        for d in access.dimensions:
+            length = facts.axis(d.axis).length if d.axis in extents.of and d.axis is not None else Poly()
+            quotient, rest = d.coordinate.divide(length) if length.monomial else (Poly(), ONE)
+            inside = set(symbols_in(quotient))
+            if not rest.terms and any(s.name == "tl.program_id(0)" for s in inside) and not inside & trips:
+                found.setdefault(quotient, f"cdiv({own_extent(d, extents.of)}, {length.text()})")
+    return tuple(found.values())
 
 
 def with_idle_programs(facts: Facts, grid: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...contract import BYTE_DTYPES, FLOAT16_DTYPES, TensorSpec
+from ...contract import BYTE_DTYPES, FLOAT16_DTYPES, Drawn, TensorSpec
 from ...diagnostics import Decline
 from ...facts import Access, Dimension, Facts
 from ...poly import ONE, Poly
@@ -14,7 +14,8 @@ from .extents import Extents
 from .hosted import as_descriptor
 from .indices import batch_index
 from .operands import depths, dtypes_of
-from .views import View, merged, tied
+from .picking import indices
+from .views import View, longest, merged, tied
 
 
 class Tensors:
@@ -34,6 +35,8 @@ class Tensors:
         self.writes: set[str] = set()
         #: Strides that a launch chooses.
         self.chosen: frozenset[str] = frozenset()
+        #: Memory of indices that pick rows, and how those are drawn.
+        self.indices: dict[str, Drawn] = {}
         #: Strides that must be what another view of the same memory has.
         self.tied: dict[str, str] = {}
 
@@ -45,10 +48,15 @@ class Tensors:
     def specs(self) -> list[TensorSpec]:
         """The tensors. Raises Decline TLX606 if one access is not understood."""
         facts = self.facts
-        for load in facts.loads:
-            if load.axes:
-                self._view(load.span, load.pointer)
-                self.reads.add(load.pointer or "")
+        blocks = [load for load in facts.loads if load.axes]
+        # How many rows indices tell apart follows from how many indices there are.
+        self.indices = indices(facts)
+        for load in sorted(blocks, key=lambda load: self._gathered(load.span)):
+            if self._gathered(load.span):
+                self.scalars.elements |= self._lengths()
+            self._view(load.span, load.pointer)
+            self.reads.add(load.pointer or "")
+        self.scalars.elements |= self._lengths()
         for store in facts.stores:
             self._view(store.span, store.pointer)
             self.writes.add(store.pointer or "")
@@ -74,6 +82,7 @@ class Tensors:
         for pointer, views in self.views.items():
             view = merged(views, self.chosen, written=pointer in self.writes)
             dtypes, deep = self._elements(pointer, view)
+            values, drawn = self._drawn(pointer)
             spec = TensorSpec(
                 pointer,
                 view.shape,
@@ -81,7 +90,9 @@ class Tensors:
                 pointer in self.reads,
                 pointer in self.writes,
                 groups.get(pointer, pointer),
-                dtypes,
+                ("i32",) if values else dtypes,
+                values=values,
+                drawn=drawn,
                 deep=deep,
             )
             known = as_descriptor(spec, facts)
@@ -89,6 +100,28 @@ class Tensors:
                 raise Decline("TLX606", None, name=pointer, why="how long the tensor is that it describes is not known")
             found[pointer] = known
         return list(found.values())
+
+    def _gathered(self, span: Span) -> bool:
+        access = self.facts.access(span)
+        return access is not None and bool(access.gathered)
+
+    def _lengths(self) -> dict[str, str]:
+        """How many elements the memory of indices has."""
+        lengths = {}
+        for pointer in self.indices:
+            if pointer in self.views:
+                counts = (" * ".join(_factor(extent) for extent in view.shape) for view in self.views[pointer])
+                lengths[pointer] = longest(counts)
+        return lengths
+
+    def _drawn(self, pointer: str) -> tuple[tuple[str, ...], Drawn]:
+        """What the elements of indices are drawn from; nothing for other memory.
+
+        Where a store's rows are picked, no two programs may pick one.
+        """
+        if pointer not in self.indices or (length := self.scalars.elements.get(pointer)) is None:
+            return (), "chosen"
+        return ("0", f"{length} - 1" if length.isidentifier() else f"({length}) - 1"), self.indices[pointer]
 
     def _elements(self, pointer: str, view: View) -> tuple[tuple[str, ...], int | None]:
         """The dtypes of a tensor, and the axis that must be contiguous where they have 8 bits."""
@@ -195,6 +228,10 @@ class Tensors:
             return None
         last = self.scalars.upper(dimension.coordinate + length - Poly.of(1))
         return one_more(last) if last is not None else None
+
+
+def _factor(extent: str) -> str:
+    return extent if extent.isidentifier() or extent.isdigit() else f"({extent})"
 
 
 def _quotients(extent: str, divisor: Poly) -> str:

@@ -6,7 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...poly import ONE, ZERO
+from ...poly import EITHER, ONE, ZERO, Poly, Symbol
+from .. import spreads
 from ..values import MISSING, Value, number, pure
 from .registry import LANGUAGE, Call, handles
 
@@ -63,7 +64,26 @@ def where(run: Interpreter, call: Call) -> Value:
             if term.plain and (term.dim, term.stride) == (bound.dim, ONE):
                 wrapped = replace(term, offset=inside.poly, modulus=inside.poly - bound.index, folded=True)
                 return replace(inside, poly=ZERO, terms=(wrapped,), loads=inside.loads | condition.loads)
-    return _pointwise(run, call, "tl.where", [run.events.used(value, call.span) for value in found.values()])
+    result = _pointwise(run, call, "tl.where", [run.events.used(value, call.span) for value in found.values()])
+    which = Symbol(f"{EITHER}where@{run.site(call.span)}", operands=_options(condition, inside, outside))
+    return result if result.scalar else replace(result, spread=spreads.either(which, condition, inside, outside))
+
+
+def _options(condition: Value, inside: Value, outside: Value) -> tuple[Poly, ...]:
+    """What a block is at most at each position; nothing where that is not known."""
+    found: list[Poly] = []
+    for value in (inside, outside):
+        known = value.spreading
+        if known is None:
+            return ()
+        if not known.terms:
+            found.append(known.poly)
+            continue
+        term, bound = known.terms[0], (condition.bounds or (None,))[0]
+        if value is outside or bound is None or not term.plain or (term.dim, term.stride) != (bound.dim, ONE):
+            return ()
+        found.append(known.poly - bound.index - ONE)  # positions below an end
+    return tuple(found)
 
 
 @handles("cast")
@@ -77,7 +97,9 @@ def cast(run: Interpreter, call: Call) -> Value:
         run.events.casts.setdefault(dtype.id, call.span)
     if value.scalar:
         return pure(f"{{}}.to({ast.unparse(dtype) if dtype else ''})", value) if not value.loads else value
-    return replace(run.events.used(value, call.span).data(value.axes), why=value.why)
+    integer = target.reference is not None and target.reference.removeprefix(LANGUAGE) in _INTEGERS
+    data = run.events.used(value, call.span).data(value.axes)
+    return replace(data, why=value.why, spread=value.spread if integer else None)
 
 
 @handles("swizzle2d")

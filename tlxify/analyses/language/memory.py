@@ -11,7 +11,7 @@ from ...poly import Poly, Symbol
 from ...source import Span
 from ..boxes import Box
 from ..events import LoadEvent, StoreEvent
-from ..values import Origin, Value, scalars
+from ..values import Origin, Spread, Value, scalars
 from . import boxes
 from .registry import Call, handles
 
@@ -37,9 +37,12 @@ def load(run: Interpreter, call: Call) -> Value:
         return Value(poly=Poly.of(loaded), loads=frozenset({number}))
     axes = run.axes.broadcast(address.axes, *(value.axes for value in (mask, other) if value is not None))
     number = len(run.events.loads)
-    event = LoadEvent(place, number, target, address.at(axes), mask, other, scalars(run.scope))
-    run.events.loads.append(replace(event, volatile=_volatile(call)))
-    return Value(axes=axes, origin=Origin("load", number), loads=address.loads | {number})
+    loaded = Symbol(f"load@{run.site(call.span)}")
+    event = LoadEvent(place, number, target, address.at(axes), mask, other, scalars(run.scope), loaded)
+    event = replace(event, arguments=(address_node, mask_node), volatile=_volatile(call))
+    run.events.loads.append(event)
+    spread = Spread(Poly.of(loaded), (), ((loaded, Value(axes=axes).varies),))
+    return Value(axes=axes, origin=Origin("load", number), loads=address.loads | {number}, spread=spread)
 
 
 def record_unknown(run: Interpreter, call: Call, address: Value) -> Value:

@@ -63,6 +63,8 @@ class Expressions:
         self.names: dict[str, object] = {}
         #: Comparisons of unknown values whose outcome the loops around have settled, by key.
         self.agreed: dict[str, bool] = {}
+        #: What values are that only memory knows, where loops end with them, by key.
+        self.numbers: dict[str, int] = {}
         #: What is wrong at one place of the text, whatever the schedule.
         self.flaws: list[Flaw] = []
 
@@ -97,6 +99,18 @@ class Expressions:
             finally:
                 self.names = outer
         return Unknown(name)
+
+    def known(self, value: object) -> int | None:
+        """The number that a value is, or that it has been taken to be; None where there is none."""
+        match value:
+            case int():
+                return int(value)
+            case Unknown(key=key) if key in self.numbers:
+                return self.numbers[key]
+            case Unknown(parts=(("min" | "max") as name, *parts)):
+                numbers = [number for part in parts if (number := self.known(part)) is not None]
+                return (min if name == "min" else max)(numbers) if parts and len(numbers) == len(parts) else None
+        return None
 
     def settled(self, value: object, line: int) -> object:
         """`value`; a dot that is still in flight is noted as a flaw, for it is read here."""
@@ -160,6 +174,9 @@ class Expressions:
             return (symbol == "==") != negate
         if result.key in self.agreed:
             return self.agreed[result.key] != negate
+        low, high = self.known(first), self.known(second)
+        if low is not None and high is not None and symbol in ("<", "=="):
+            return bool(_COMPUTE[symbol](low, high)) != negate
         return _negation(result) if negate else result
 
     def attribute(self, node: ast.Attribute, inner: ast.expr, attr: str) -> Any:

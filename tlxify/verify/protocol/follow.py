@@ -165,6 +165,11 @@ class Follower(Expressions):
         start, step = (0, 1) if len(bounds) == 1 else (bounds[0], bounds[2] if len(bounds) == 3 else 1)
         # "Is there a trip" and "is this the first one" are asked outside of the head as well, and must agree with it.
         stop = bounds[0] if len(bounds) == 1 else bounds[1]
+        if isinstance(start, int) and isinstance(step, int) and step > 0:
+            self.number(stop, step)
+            if (end := self.known(stop)) is not None:
+                yield from range(start, end, step)
+                return
         runs = Unknown.of(start, "<", stop)
         some = self.agreed.get(runs.key, bool(runs.choice(self.world.seed, 2)))
         for trip in range(1 + loop.choice(self.world.seed, 4) if some else 0):
@@ -175,6 +180,17 @@ class Follower(Expressions):
             if isinstance(value, Unknown):
                 self.agreed[Unknown.of(start, "<", value).key] = trip > 0
             yield value
+
+    def number(self, stop: object, step: int) -> None:
+        """Takes an end that only memory knows to be some steps, the same in all tasks: other loops end with it, too."""
+        match stop:
+            case Unknown(parts=("min" | "max", *parts)):
+                for part in parts:
+                    self.number(part, step)
+            case Unknown(key=key) if key not in self.numbers:
+                some = Unknown.of(0, "<", stop).choice(self.world.seed, 2)
+                trips = (1 + stop.choice(self.world.seed, 4)) if some else 0
+                self.numbers[key] = trips * step - (self.world.seed & 1 if trips and step > 1 else 0)
 
     def region(self, node: ast.With, call: ast.Call, body: list[ast.stmt]) -> None:
         """Follows `with tlx.async_tasks():` and its tasks."""

@@ -93,7 +93,7 @@ class _Game:
         self.memory = Memory()
         self.known: Clock = {}
         self.fills: list[tuple[Barrier, int, int]] = []
-        self.dots = 0
+        self.dots = self.copies = 0
 
     def play(self, trace: Trace) -> Score:
         for number, stretch in enumerate(trace.stretches):
@@ -102,7 +102,8 @@ class _Game:
             for player in players:
                 join(self.known, player.clock)
         self.leftovers()
-        return Score(sum(phase.completed for phase in self.phases.values()), len(self.fills), self.dots)
+        phases = sum(phase.completed for phase in self.phases.values())
+        return Score(phases, len(self.fills) + self.copies, self.dots)
 
     def finish(self, players: list[_Player], prefix: str) -> None:
         """Runs the agents of one stretch until all are through."""
@@ -163,6 +164,7 @@ class _Game:
                 self.memory.use(player.clock, Use(view, writes, line, what, (name, now)))
             case Issue(line=line, queue=queue, views=views, writes=writes):
                 player.clock[name] = now
+                self.copies += queue == "copy"
                 self.issue(player, queue, views, writes, line)
             case Commit():
                 player.queues["copy"].append(player.uncommitted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 
@@ -31,12 +31,15 @@ class Unknown:
     """A value that only a run knows. Equal keys mean equal values: the same loads and calls on the same arguments."""
 
     key: str
+    #: What it is the smaller or larger of, after the name of that function; else nothing.
+    parts: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @staticmethod
     def of(*parts: object) -> Unknown:
         """The value computed from `parts`; long keys are shortened to a digest, so that loops do not grow them."""
         key = "(" + " ".join(part.key if isinstance(part, Unknown) else repr(part) for part in parts) + ")"
-        return Unknown(key if len(key) < 160 else "#" + hashlib.blake2s(key.encode(), digest_size=12).hexdigest())
+        short = key if len(key) < 160 else "#" + hashlib.blake2s(key.encode(), digest_size=12).hexdigest()
+        return Unknown(short, parts if parts[:1] in (("min",), ("max",)) else ())
 
     def choice(self, seed: int, options: int) -> int:
         """A number below `options`, the same for the same key and seed."""
