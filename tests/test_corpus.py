@@ -82,6 +82,35 @@ def test_schedule_simulated(path, schedule):
     assert tally.specialized >= 2, "the launcher took the original"
 
 
+#: What cannot have descriptors alone, with the reason; everything else in the corpus can.
+NOT_DESCRIBED = {
+    "attention/softcap": "TLX319",
+    "attention/varlen": "TLX211",
+    "convolution/implicit_gemm": "TLX606",
+    "gemm/descriptors": "TLX319",
+    "gemm/host_descriptors": "TLX319",
+    "grouped/pointer_table": "TLX201",
+    "grouped/weight_gradients": "TLX211",
+}
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=name)
+def test_descriptors_alone(path):
+    """No role, no block pointer and no load of ours through a pointer is left of what a descriptor loads."""
+    source = SourceFile(str(path.relative_to(ROOT)), path.read_text())
+    (kernel,) = convert(source, tier="descriptors").kernels
+    if name(path) in NOT_DESCRIBED:
+        assert [item.code for item in kernel.diagnostics] == [NOT_DESCRIBED[name(path)]]
+        return
+    assert kernel.verdict_word == "converted", kernel.diagnostics
+    text = kernel.conversion.module_text
+    body = text[text.index(f"def {kernel.plan.converted}(") : text.index("_guard(")]
+    assert "tlx." not in body
+    assert "make_block_ptr" not in body
+    for one in kernel.plan.described:
+        assert f"{one.view.descriptor}.load([" in body
+
+
 @pytest.mark.parametrize("path", DECLINED, ids=name)
 def test_declined(path):
     (kernel,) = converted(path).kernels
