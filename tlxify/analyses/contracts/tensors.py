@@ -171,7 +171,9 @@ class Tensors:
         if access is None:
             raise self._unknown(span, pointer)
         # The axis that is surely contiguous is the tensor's last, however the kernel turns the tile.
-        dimensions = sorted(access.dimensions, key=lambda dimension: dimension.stride == ONE)
+        dimensions = sorted(
+            access.dimensions, key=lambda d: d.stride == ONE or (d.axis is not None and d.axis == access.row)
+        )
         shape, strides = [], []
         for d in dimensions:
             extent = self._extent(d)
