@@ -108,6 +108,8 @@ class Access:
     #: Positions in the value's order along which rows lie wherever an index says that memory holds: no box has them.
     #: What the index steps by is among the dimensions, as a batch whose coordinate stands for a block.
     gathered: frozenset[int] = frozenset()
+    #: The one axis along which the elements of gathered rows lie together.
+    row: AxisId | None = None
     #: Positions along which the mask holds more than bounds.
     patchy: frozenset[int] = frozenset()
 

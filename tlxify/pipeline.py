@@ -42,7 +42,7 @@ SCHEDULES = {
     "auto": AUTO,
     "persistent": Form(),
     "cooperative": Form(persistent=False),
-    "pingpong": Form(turns=True),
+    "pingpong": Form(balanced=True, turns=True),
     "ordered": Form(overlapped=False),
 }
 

@@ -247,6 +247,7 @@ def test_gathered_rows_step_with_a_loop():
     row = access.dimensions[-1]
     assert row.coordinate.divide(facts.axis(row.axis).length)[0].text().startswith("trip@")
     assert row.extent.text() == "K"
+    assert access.row == row.axis
 
 
 @pytest.mark.parametrize(

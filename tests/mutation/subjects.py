@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -31,7 +31,9 @@ from tests.tlx.sim.tutorials import (
     test_layernorm,
     wheel,
 )
+from tlxify.contract import Contract
 from tlxify.verify.cases import Case
+from tlxify.verify.inputs import tile_extent, with_sizes
 
 from .launches import Launch, recorded, source_of
 from .mutator import Mutant, mutants
@@ -95,9 +97,17 @@ def mutants_of(function: JITFunction) -> list[Mutant]:
     return list(mutants(source_of(function), modules))
 
 
-def _trips(cases: Iterable[Case]) -> Iterator[int]:
-    """The numbers of trips that cases are named after."""
-    return (int(found[1]) for case in cases if (found := re.fullmatch(r"(\d+) trips", case.name)))
+def _deep(contract: Contract, cases: Iterable[Case]) -> list[Case]:
+    """The case of the most trips, with several tiles for each program.
+
+    Where the first slots are freed in front of a loop and the last one behind it, fewer would not need the others.
+    """
+    trips = {int(found[1]): case for case in cases if (found := re.fullmatch(r"(\d+) trips", case.name))}
+    if not trips:
+        return []
+    case = trips[max(trips)]
+    tiles = {size: 5 * tile_extent(case.constants(contract), tile) for size, tile in contract.tiled}
+    return [with_sizes(case, contract, **tiles)]
 
 
 # ours ----------------------------------------------------------------------------------------------------------------
@@ -120,10 +130,8 @@ def _simulated(convert: Callable[[], object]) -> Recipe:
             if kernel.conversion is not None:
                 every = edge_cases(kernel.contract)
                 more = [case for case in every if FURTHER.search(case.name) and case.path != "original"]
-                if (
-                    kernel.plan.delayed
-                ):  # its first slots are freed in front of the loop: only more trips need the others
-                    more += [case for case in every if case.name.startswith(f"{max(_trips(every))} trips")][:1]
+                if kernel.plan.delayed:
+                    more += _deep(kernel.contract, every)
                 tried = dict.fromkeys(
                     replace(case, schedules=("late",)) for case in [*launches_of(kernel.contract), *more]
                 )

@@ -100,7 +100,9 @@ def _described(
     ordered = (tile[dim] for dim in sorted(tile, reverse=True))
     patchy = frozenset(len(address.axes) - 1 - dim for dim in mask.varies) if mask is not None else frozenset[int]()
     partial = mask is not None and (mask.partial or (mask.bounds is None and mask.literal is MISSING))
-    return Access(name, (*batch, *ordered), partial=partial, gathered=gathered, patchy=patchy)
+    along = [axis for dim in terms if dim not in spread.dims and (axis := address.axis(dim)) is not None]
+    row = along[0] if gathered and len(along) == 1 else None
+    return Access(name, (*batch, *ordered), partial=partial, gathered=gathered, row=row, patchy=patchy)
 
 
 def _bounds(mask: Value | None, name: str, span: Span, *, gathered: bool) -> dict[int, list[Bound]]:

@@ -75,7 +75,7 @@ def plan(
     late = overlap.delayed(around, tree, feeds, made, dots) if overlapped else ()
     again = partial(plan, facts, parameters, taken, target, profitable=profitable)
     if form.turns and not form.alternating and not overlap.chained(facts, tree, feeds):
-        return again(form=replace(form, alternating=True), by_value=by_value, spelled=spelled)
+        return again(form=replace(form, alternating=True, balanced=False), by_value=by_value, spelled=spelled)
     turns = overlap.turns(around, tree, feeds) if form.turns and not form.alternating else None
     if "tlx" in taken:
         raise Decline("TLX104", None, what="the name `tlx` for something of its own")

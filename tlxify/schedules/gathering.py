@@ -63,7 +63,10 @@ def _row(access: Access, load: Load) -> tuple[str, int]:
         known = next((text for place, text in why.items() if place not in access.gathered), "")
         raise _declined(load, access, known or "along no axis of its tile the elements lie in a row")
     inner = next((place for place in rows if _dimension(access, load, place).stride == ONE), rows[-1])
-    unit = write_for_guard(_dimension(access, load, inner).stride)
+    stride = _dimension(access, load, inner).stride
+    if not access.gathered and inner == 0 and stride != ONE:
+        raise _declined(load, access, why[1])  # rows of a tile lie in a row, mostly; nothing says that columns do
+    unit = write_for_guard(stride)
     if unit is None:
         raise _declined(load, access, "how far elements lie apart is not known at the launch")
     return unit, inner

@@ -31,7 +31,9 @@ def delayed(
     found, facts = [], frame.facts
     for loop in facts.loops:
         pair = _chained(facts, tree, feeding, loop)
-        if pair is None or not _may_begin_early(facts, loop):
+        # Slots that threads copy are announced trips later: nothing may wait for a later one before it frees another.
+        copied = any(ring.copied for ring, _ in _sites_in(rings, tree, loop.span))
+        if pair is None or copied or not _may_begin_early(facts, loop):
             continue
         ahead, late = pair
         step = next(step for step in dots if step.span == late.span)

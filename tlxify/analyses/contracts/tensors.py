@@ -178,7 +178,13 @@ class Tensors:
             raise self._unknown(span, pointer)
         # The axis that is surely contiguous is the tensor's last, however the kernel turns the tile, and one along
         # which tiles start anywhere is not, if there is a choice: the TMA could not read them.
-        dimensions = sorted(access.dimensions, key=lambda d: (d.stride == ONE, not self._starts_anywhere(d)))
+        dimensions = sorted(
+            access.dimensions,
+            key=lambda d: (
+                d.stride == ONE or (d.axis is not None and d.axis == access.row),
+                not self._starts_anywhere(d),
+            ),
+        )
         dimensions = _nested(dimensions)
         shape, strides = [], []
         for d in dimensions:
