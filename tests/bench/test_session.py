@@ -106,6 +106,52 @@ def test_each_contender_gets_the_config_that_is_fastest_for_it(session):
     assert len(source.inputs) == 3, "inputs rotate"
 
 
+class Tiled(Product):
+    """A kernel whose result says which tiles it had, as one does that writes whole tiles past the end of its rows."""
+
+    def __init__(self, cost):
+        super().__init__(None, {4: 0.0, 8: 0.0})
+        self.by_tile, self.seen = cost, []
+
+    def __getitem__(self, grid):
+        launch = super().__getitem__((2,))
+
+        def tiled(a_ptr, b_ptr, c_ptr, *rest, **options):
+            tile = (*rest, options.get("BLOCK_M"))[TILE - 3 :][0]
+            self.seen.append(tile)
+            self.device.now += self.by_tile[tile]
+            launch(a_ptr, b_ptr, c_ptr, **options)
+            c_ptr.add_(float(tile))
+
+        return tiled
+
+
+TILE = CONTRACT.parameters.index("BLOCK_M")
+TWO_TILES = replace(
+    CONTRACT,
+    configs=tuple(LaunchConfig((("BLOCK_M", m), ("BLOCK_N", 16), ("BLOCK_K", 16)), num_warps=4) for m in (16, 32)),
+)
+
+
+def test_results_are_compared_under_the_same_tiles(session):
+    source, bound = Tiled({16: 1.0, 32: 2.0}), Tiled({16: 4.0, 32: 3.0})
+    found, _ = row(session, source, bound, contract=TWO_TILES)
+    assert found.failure == ""
+    assert "BLOCK_M=16" in found.configs["source"]
+    assert "BLOCK_M=32" in found.configs["converted"]
+    assert found.error == 0.0
+
+
+def test_tiles_that_say_how_large_a_tensor_is_keep_those_of_the_case(session):
+    a, *others = TWO_TILES.tensors
+    scales = replace(a, name="a_scales_ptr", shape=("cdiv(M, BLOCK_M)",), strides=("1",))
+    contract = replace(TWO_TILES, tensors=(a, *others, scales))
+    source, bound = Tiled({16: 2.0, 32: 1.0}), Tiled({16: 2.0, 32: 1.0})
+    found, _ = row(session, source, bound, contract=contract)
+    assert found.failure == ""
+    assert set(source.seen) == set(bound.seen) == {16}
+
+
 def test_the_conversion_is_tried_with_the_depths_that_its_tuner_would_get(session):
     class Deep(Product):
         rings = SimpleNamespace(stages=3, deepest=6, deepest_paired=0)

@@ -69,7 +69,7 @@ def test_a_refusal_is_shown_in_the_file_that_it_speaks_of(run, fakes, files):
     assert result.exit_code == 1
     assert re.search(r"new.py:6:\d+: error: TLX607", result.stdout)
     assert '"new.py::scale"' in result.stdout
-    Path("old.py").write_text(PLAIN.replace("(x_ptr + at, mask", "(x_ptr + tl.load(y_ptr + at), mask"))
+    Path("old.py").write_text(PLAIN.replace("(x_ptr + at, mask", "(x_ptr + at * at, mask"))
     assert "old.py:8:" in run("verify", "old.py", "new.py", "--kernel", "scale").stdout
 
 
