@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..facts import Axis, AxisId, Facts, Load
 from ..plan import Creator, Persistence, Split
-from ..poly import Symbol
+from ..poly import Poly, Symbol
 from ..source import Span
 from ..targets import Target
 from .naming import Names
@@ -67,8 +67,23 @@ def unequal_trips(facts: Facts, filling: frozenset[Span]) -> bool:
     Trips whose number is read from memory do not count: often they are none, and a tile loop passes over those fast.
     """
     bounds = [(loop.start, loop.stop) for loop in facts.loops if loop.span in filling and loop.kind == "range"]
-    lengths = [stop - start for start, stop in bounds if start is not None and stop is not None]
-    return any(_by_program(symbol) for length in lengths for symbol in length.symbols)
+    return any(
+        _depends_on_program(stop - start) and not _equal_shares(start, stop)
+        for start, stop in bounds
+        if start is not None and stop is not None
+    )
+
+
+def _equal_shares(start: Poly, stop: Poly) -> bool:
+    """Whether a loop takes a share as long as any other, but for the last: from `i * share` to `min(… + share, n)`."""
+    ends = [symbol for symbol in stop.symbols if symbol.template == "tl.minimum({}, {})"]
+    if len(ends) != 1 or stop != Poly.of(ends[0]):
+        return False
+    return any(not _depends_on_program(end - start) for end in ends[0].operands if _depends_on_program(end))
+
+
+def _depends_on_program(scalar: Poly) -> bool:
+    return any(_by_program(symbol) for symbol in scalar.symbols)
 
 
 def _by_program(symbol: Symbol) -> bool:
