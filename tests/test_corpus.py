@@ -85,7 +85,6 @@ def test_schedule_simulated(path, schedule):
 #: What cannot have descriptors alone, with the reason; everything else in the corpus can.
 NOT_DESCRIBED = {
     "attention/softcap": "TLX319",
-    "attention/varlen": "TLX606",
     "convolution/implicit_gemm": "TLX606",
     "gemm/descriptors": "TLX319",
     "gemm/host_descriptors": "TLX319",

@@ -1,4 +1,3 @@
-# expect: TLX606
 """Attention over packed sequences: `cu_seqlens` says where each begins, and programs past the end of theirs leave."""
 
 import torch

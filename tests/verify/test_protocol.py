@@ -373,6 +373,23 @@ def test_what_is_asked_of_loaded_bounds_agrees_with_their_loop():
     assert codes(LOADED) == set()
 
 
+def test_a_length_may_be_compared_before_a_loop_ends_with_it():
+    text = LOADED.replace(
+        "first, last = tl.load(bounds + tile), tl.load(bounds + tile + 1)", "last = tl.load(bounds + tile // 3)"
+    )
+    lines, inside = [], False
+    for line in text.splitlines():
+        inside = (inside or "last = tl.load" in line) and "async_task" not in line
+        guarded = inside and line.startswith(" " * 16) and "last = tl.load" not in line
+        lines.append(f"    {line}" if guarded else line)
+        if "last = tl.load" in line:
+            lines.append(" " * 16 + "if tile % 3 + 1 < last:")
+    text = "\n".join(lines).replace("range(first, last)", "range(0, last)")
+    text = text.replace("range(3)", "range(12)").replace("k > first", "k > 0").replace("last > first", "last > 0")
+    assert codes(text) == set()
+    assert codes(text.replace("if tile % 3 + 1 < last", "if tile % 3 + 1 > last", 1))
+
+
 @pytest.mark.parametrize(
     ("old", "new"), [("if last > first:", "if first > last:"), ("if k > first:", "if k >= first:")]
 )

@@ -86,6 +86,8 @@ def grid(
         if (found := programs(facts, extents.of, axis)) is not None:
             direct[axis] = found[0]
             free += [found[1]] if found[1] is not None else []
+    if axes != {0}:  # programs whose number picks nothing but scalars: as many as there are of those
+        direct.update((axis, f"grid_{axis}") for axis in sorted(axes - set(direct)) if f"grid_{axis}" in free)
     if axes <= set(direct):
         return tuple(direct.get(axis, "1") for axis in range(max(axes) + 1))
     for site in sites:

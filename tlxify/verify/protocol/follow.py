@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from . import calls
@@ -30,8 +31,11 @@ class Returned(Exception):
 class Follower(Expressions):
     """The state of following one kernel in one world."""
 
-    def __init__(self, module: Module, world: World) -> None:
+    def __init__(self, module: Module, world: World, given: Mapping[str, int] = MappingProxyType({})) -> None:
+        """`given` are lengths that only memory knows, as they were taken when the kernel was followed before."""
         super().__init__(module, world)
+        self.given = given
+        self.numbers |= given
         self.buffers: list[Buffer] = []
         self.barriers: list[BarrierArray] = []
         self.stretches: list[tuple[Agent, ...]] = []
