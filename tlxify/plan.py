@@ -38,7 +38,7 @@ class Form:
     persistent: bool = True
     #: But not where tiles take unequal numbers of trips: the chip deals those out as programs get done.
     balanced: bool = False
-    #: The last dot of a trip is issued in the next one, where that changes no result.
+    #: The last dot of a trip is issued in the next one, where its sum is rescaled and that changes no result.
     overlapped: bool = True
     #: Consumer groups take turns on the tensor cores; a kernel where nothing can be gained by it is refused.
     turns: bool = False

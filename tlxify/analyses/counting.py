@@ -7,9 +7,10 @@ ids is a number, nothing is left to try.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 
-from ..contract import cdiv, evaluate
+from ..contract import evaluate
 from ..poly import Poly, Symbol
 
 #: Tiles along rows and columns.
@@ -40,7 +41,7 @@ def covers(tiles: Sequence[Numbered], grid: Sequence[str | None], constants: Map
         try:
             extents = [1 if text is None else evaluate(text, known) for text in grid]
             found = [_numbers(tiles, ids, known) for ids in itertools.product(*map(range, extents))]
-        except (KeyError, ValueError, TypeError, ZeroDivisionError):
+        except (KeyError, ValueError, TypeError, ZeroDivisionError, SyntaxError):
             return False
         wanted = {(i, j) for i in range(down) for j in range(across)}
         if len(found) != len(wanted) or set(found) != wanted:
@@ -60,35 +61,6 @@ def _direct(tiles: Sequence[Numbered], grid: Sequence[str | None]) -> bool:
 
 
 def _numbers(tiles: Sequence[Numbered], ids: Sequence[int], known: Mapping[str, object]) -> tuple[int, ...]:
-    """The tile of one program. Raises KeyError for a scalar that is not known."""
-    values = {**known, **{f"tl.program_id({axis})": number for axis, number in enumerate(ids)}}
-    return tuple(_value(number, values) for _, _, number in tiles)
-
-
-def _value(poly: Poly, known: Mapping[str, object]) -> int:
-    total = 0
-    for monomial, coefficient in poly.terms:
-        for symbol in monomial:
-            coefficient *= _scalar(symbol, known)
-        total += coefficient
-    return total
-
-
-def _scalar(symbol: Symbol, known: Mapping[str, object]) -> int:
-    if isinstance(value := known.get(symbol.name), int):
-        return value
-    if not symbol.template or not symbol.operands:
-        raise KeyError(symbol.name)
-    operands = [_value(operand, known) for operand in symbol.operands]
-    match symbol.template, operands:
-        case "({} // {})", [a, b]:
-            return a // b
-        case "({} % {})", [a, b]:
-            return a % b
-        case "cdiv({}, {})", [a, b]:
-            return cdiv(a, b)
-        case "min({}, {})", [a, b]:
-            return min(a, b)
-        case "max({}, {})", [a, b]:
-            return max(a, b)
-    raise KeyError(symbol.name)
+    """The tile of one program. Raises as `evaluate` does, SyntaxError as well, for a scalar that is not known."""
+    values = {**known, **{f"program_{axis}": number for axis, number in enumerate(ids)}}
+    return tuple(evaluate(re.sub(r"tl\.program_id\((\d)\)", r"program_\1", n.text()), values) for _, _, n in tiles)

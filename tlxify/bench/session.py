@@ -238,10 +238,10 @@ class _Session:
         does: the memory was laid out for the tiles of the case.
         """
         indices = [case.config] if self.pinned else range(len(self.contract.configs))
-        seen = set()
+        seen, laid_out = set(), _memory(sizes_of(self.contract, case))
         for index in indices:
             chosen = dataclasses.replace(case, config=index)
-            if _memory(sizes_of(self.contract, chosen)) != _memory(sizes_of(self.contract, case)):
+            if _memory(sizes_of(self.contract, chosen)) != laid_out:
                 continue
             config = chosen.launch_config(self.contract)
             wanted = [config]

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from ..contract import Contract, evaluate
+from ..contract import Contract, complete, evaluate
+from .cases import Case
+
+
+def grid_of(contract: Contract, case: Case) -> tuple[int, ...]:
+    """The grid of a case. Raises KeyError and ValueError where the contract names a size that nothing defines."""
+    known: dict[str, object] = {**dict(case.values), **case.constants(contract)}
+    complete(contract, known)
+    return settle_grid(contract, known)
 
 
 def settle_grid(contract: Contract, known: dict[str, object]) -> tuple[int, ...]:

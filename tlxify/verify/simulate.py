@@ -19,6 +19,7 @@ from .buffers import Arguments, Inapplicable, make_arguments
 from .cases import ONE_SCHEDULE, Case, Schedule
 from .compare import Comparison, compare
 from .dispatch import misdirected, resolve, viewed
+from .grids import grid_of
 from .inputs import edge_cases, own_tiles
 from .loading import Loaded, load
 from .oracle import NoLaunch, Reference, SourceFails, reference, rests_on_order
@@ -138,7 +139,7 @@ class Simulation:
         if case.zeroed is not None:
             target = replace(case, values=tuple({**dict(case.values), case.zeroed: 0}.items()))
         try:
-            if target is not case and make_arguments(self.contract, target, 0).grid != arguments.grid:
+            if target is not case and grid_of(self.contract, target) != arguments.grid:
                 return  # of a launch with nothing in it there would be other programs, or none
             expected = reference(self.loaded.source, self.contract, target)
         except (NoLaunch, Inapplicable):
