@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tlxify import files
@@ -39,6 +39,7 @@ def test_text_that_the_encoding_cannot_hold_is_an_error() -> None:
         files.reencode("# coding: latin-1\na = '→'\n", b"# coding: latin-1\n")
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.sampled_from(["a = 1", "é = 2", ""]), st.sampled_from(["\n", "\r\n", "\r"]))))
 def test_an_unchanged_text_keeps_every_byte(lines: list[tuple[str, str]]) -> None:
     data = "".join(map("".join, lines)).encode()

@@ -268,6 +268,8 @@ class DotOperand:
     after_dot: bool = False
     #: Names that the expression reads.
     reads: frozenset[str] = frozenset()
+    #: Of a value that is surely fp32 and is cast for the dot: its text and that of the dtype.
+    narrowed: tuple[str, str] | None = None
 
 
 class Sum(Enum):
@@ -408,6 +410,8 @@ class Facts:
     comparisons: tuple[Comparison, ...] = ()
     #: Statements whose effect no role can reproduce (device prints, inline assembly …), with what they are.
     effects: tuple[tuple[Span, str], ...] = ()
+    #: Functions applied to every element of a tile of two axes ("exp", "where"), with their statements.
+    elementwise: tuple[tuple[Span, str], ...] = ()
     #: Why a load or store is not a strided tile, by its span.
     problems: tuple[tuple[Span, Diagnostic], ...] = ()
     #: Constexpr parameters that name the target dtype of a cast.

@@ -232,6 +232,8 @@ class Delayed:
     shape: tuple[str, str]
     #: Something asks the late dot's tile for its type before the dot.
     asked: bool
+    #: Where that operand is fp32 that is cast for the dot: its text, and the dtype it is cast to as the dot is issued.
+    narrowed: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

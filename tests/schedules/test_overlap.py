@@ -25,6 +25,10 @@ def plan(name, schedule="auto"):
     [
         ("attention/forward", 1),
         ("attention/causal", 2),
+        ("attention/pages", 1),  # exp, and nothing else of every score
+        ("attention/window", 0),  # exp under a mask: the dots are not what the loop waits for
+        ("attention/softcap", 0),
+        ("attention/grouped_query", 0),
         ("attention/backward_q", 0),  # what the late dot reads is read by the first as well
         ("attention/probabilities", 0),  # each loop has one dot
         ("fused/mlp", 0),  # nothing rescales the sum
@@ -35,6 +39,26 @@ def plan(name, schedule="auto"):
 def test_loops_with_a_late_dot(name, loops):
     assert len(plan(name).delayed) == loops
     assert not plan(name, "ordered").delayed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        ("", "", ("p", "v.dtype")),
+        ("tl.exp(", "tl.exp2(", None),  # pairs of 16 bits without help
+        ("p.to(v.dtype)", "p.to(o_ptr.dtype.element_ty)", ("p", "o_ptr.dtype.element_ty")),
+        ("tl.exp(s - m_new[:, None])", "tl.exp(s - m_new[:, None]).to(v_cache.dtype.element_ty)", None),
+        # A name that the loop binds is that of another trip where the dot is issued.
+        ("p.to(v.dtype)", "p.to(k.dtype)", None),
+    ],
+    ids=["of fp32", "exp2", "the output's", "narrow before", "bound in the loop"],
+)
+def test_an_operand_of_fp32_is_kept_as_it_is_and_cast_with_the_dot(old, new, kept):
+    page = source("attention/pages")
+    assert old in page.text
+    (kernel,) = convert(SourceFile(page.path, page.text.replace(old, new) if old else page.text)).kernels
+    (late,) = kernel.plan.delayed
+    assert late.narrowed == kept
 
 
 @pytest.mark.parametrize(

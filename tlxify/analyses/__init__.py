@@ -35,6 +35,7 @@ from .conditions import comparisons
 from .defuse import names, names_beside, statement_facts
 from .elements import added_apart, added_in, operand_dtypes
 from .events import DotEvent, LoadEvent, StoreEvent
+from .floats import Floats
 from .interpret import Interpreter
 from .units import unit_strides
 from .values import DOT, MISSING, Value
@@ -72,6 +73,7 @@ class _Assembly:
         addresses = [*(e.address for e in self.events.loads), *(e.address for e in self.events.stores)]
         self.hosted = interpreter.descriptors.boxes
         self.is_pointer = _pointer_test(kernel, addresses, frozenset(self.hosted))
+        self.floats = Floats(kernel)
         self.nodes = {node.span: node.node for node in walk(kernel.body) if isinstance(node, Statement)}
 
     def facts(self) -> Facts:
@@ -105,6 +107,7 @@ class _Assembly:
             block_tests=tuple(sorted(self.events.block_tests)),
             comparisons=comparisons(self.events),
             effects=tuple((place.span, what) for place, what in self.events.effects),
+            elementwise=tuple(dict.fromkeys((place.statement, name) for place, name in self.events.elementwise)),
             problems=tuple(self.problems),
             casts=tuple(sorted(self.events.casts)),
             wide=wide_names(self.kernel.body),
@@ -244,6 +247,7 @@ class _Assembly:
         if value.origin.kind == "load":
             how = Operand.TRANSPOSED if value.origin.transposed else Operand.DIRECT
         text = ast.unparse(node)
+        narrowed = self.floats.narrowed(node)
         return DotOperand(
             how,
             Span.of(node),
@@ -253,6 +257,7 @@ class _Assembly:
             value.loads - {DOT},
             DOT in value.loads,
             names(node, ast.Load),
+            None if narrowed is None else (ast.unparse(narrowed[0]), ast.unparse(narrowed[1])),
         )
 
     def _block(self, event: LoadEvent | StoreEvent) -> BlockAccess | None:

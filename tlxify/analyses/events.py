@@ -102,6 +102,8 @@ class Events:
     num_programs: list[tuple[Span, int | None, tuple[str, ...]]] = field(default_factory=list)
     returns: list[Place] = field(default_factory=list)
     effects: list[tuple[Place, str]] = field(default_factory=list)
+    #: Functions that are applied to every element of a tile of two axes, by name.
+    elementwise: list[tuple[Place, str]] = field(default_factory=list)
     #: Loads whose data something other than a dot (or a transposition on its way there) looks at, with the first place.
     other_uses: dict[int, Span] = field(default_factory=dict)
     #: Branches that ask a block.
@@ -154,4 +156,5 @@ class Events:
             self.num_programs,
             self.returns,
             self.effects,
+            self.elementwise,
         )

@@ -111,7 +111,8 @@ def _positions(plan: Plan, result: Edits) -> None:
 def _hold(plan: Plan, one: Delayed, step: DotStep, result: Edits) -> None:
     """What is left where the late dot stood: its first operand is kept, and the sum made ready for it."""
     ready = [f"{step.result} = {step.addend}"] if step.sum is not Sum.ADDED else []
-    result.replaced.setdefault(step.statement, []).extend([*ready, f"{one.held} = {step.a.text}"])
+    kept = step.a.text if one.narrowed is None else one.narrowed[0]
+    result.replaced.setdefault(step.statement, []).extend([*ready, f"{one.held} = {kept}"])
 
 
 def dropped(plan: Plan) -> frozenset[Span]:
@@ -132,7 +133,8 @@ def _issued_late(plan: Plan, one: Delayed) -> list[str]:
     ring, _, fill = _slot_of_late(plan, one)
     step = plan.step(one.late)
     rounded = f", out_dtype={step.rounded}" if step.rounded else ""
-    issue = f"{step.result} = tlx.async_dot({one.held}, {_side(step.b)}, {step.result}{rounded})"
+    held = one.held if one.narrowed is None else f"{one.held}.to({one.narrowed[1]})"
+    issue = f"{step.result} = tlx.async_dot({held}, {_side(step.b)}, {step.result}{rounded})"
     return [*_acquire(plan, ring), f"{fill.name} = {_tile(plan, ring, fill)}", issue]
 
 

@@ -45,9 +45,10 @@ def _first(plan: Plan, one: Delayed, role: Role, expressions: dict[Span, str], t
     )
     body = "".join(cst.Module([]).code_for_node(node) for node in own.inside(one.loop))
     view = next(b.view for _, b in plan.buffers() if b.name == plan.step(one.late).b.buffer)
+    dtype = f"tlx.dtype_of({view.descriptor})" if one.narrowed is None else f"{tl}.float32"
     return [
         "# The first trip; every other issues its first dot before the last one of the trip before it.",
-        f"{one.held} = {tl}.zeros(({', '.join(one.shape)}), tlx.dtype_of({view.descriptor}))",
+        f"{one.held} = {tl}.zeros(({', '.join(one.shape)}), {dtype})",
         f"for {one.variable} in range({one.start}, min({one.stop}, {_second(one)}), {one.step}):",
         *(f"    {line}" if line else "" for line in body.splitlines()),
     ]

@@ -102,7 +102,7 @@ def _pages_kernel_ws(
                 l_i = tl.zeros((ROWS,), tl.float32)
                 acc = tl.zeros((ROWS, D), tl.float32)
                 # The first trip; every other issues its first dot before the last one of the trip before it.
-                p_held = tl.zeros((ROWS, PAGE), tlx.dtype_of(v_cache_desc))
+                p_held = tl.zeros((ROWS, PAGE), tl.float32)
                 for i in range(0, min(pages, 1), 1):
                     k_slot = k_used % STAGES
                     tlx.barrier_wait(k_full[k_slot], (k_used // STAGES) & 1)
@@ -116,11 +116,8 @@ def _pages_kernel_ws(
                     p = tl.exp(s - m_new[:, None])
                     alpha = tl.exp(m_i - m_new)
                     l_i = l_i * alpha + tl.sum(p, 1)
-                    v_slot = v_used % STAGES
-                    # Only its type is asked for here; its content is waited for with the dot that reads it.
-                    v = v_ring[v_slot]
                     acc = acc * alpha[:, None]
-                    p_held = p.to(v.dtype)
+                    p_held = p
                     m_i = m_new
                 for i in range(1, pages, 1):
                     k_slot = k_used % STAGES
@@ -131,7 +128,7 @@ def _pages_kernel_ws(
                     v_slot = v_used % STAGES
                     tlx.barrier_wait(v_full[v_slot], (v_used // STAGES) & 1)
                     v = v_ring[v_slot]
-                    acc = tlx.async_dot(p_held, v, acc)
+                    acc = tlx.async_dot(p_held.to(v.dtype), v, acc)
                     product = tlx.async_dot_wait(1, product)
                     s = product * scale
                     tlx.barrier_arrive(k_empty[k_slot])
@@ -144,14 +141,14 @@ def _pages_kernel_ws(
                     tlx.barrier_arrive(v_empty[v_slot])
                     v_used += 1
                     acc = acc * alpha[:, None]
-                    p_held = p.to(v.dtype)
+                    p_held = p
                     m_i = m_new
                 if pages > 0:
                     # The dot of the last trip.
                     v_slot = v_used % STAGES
                     tlx.barrier_wait(v_full[v_slot], (v_used // STAGES) & 1)
                     v = v_ring[v_slot]
-                    acc = tlx.async_dot(p_held, v, acc)
+                    acc = tlx.async_dot(p_held.to(v.dtype), v, acc)
                     acc = tlx.async_dot_wait(0, acc)
                     tlx.barrier_arrive(v_empty[v_slot])
                     v_used += 1

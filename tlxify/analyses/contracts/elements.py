@@ -12,12 +12,10 @@ from dataclasses import replace
 
 from ...contract import BYTE_DTYPES, TensorSpec
 from ...facts import Facts
-from ...model import Alias, Helper, Kernel
+from ...model import Kernel
 from ...source import Span
+from ..floats import WIDE, Floats, bindings
 from .operands import pointer_of
-
-#: Functions of `tl` and `tl.math` that take fp32 and fp64 alone.
-WIDE = frozenset({"exp", "exp2", "log", "log2", "cos", "sin", "sqrt", "sqrt_rn", "rsqrt", "erf"})
 
 #: Operations on bits, as methods.
 BITS = frozenset({"__lshift__", "__rshift__", "__and__", "__or__", "__xor__"})
@@ -60,11 +58,8 @@ class _Raw:
     def __init__(self, kernel: Kernel, places: Mapping[Span, str]) -> None:
         self._kernel = kernel
         self._places = places
-        self._bound: dict[str, list[ast.expr]] = {}
-        for node in ast.walk(kernel.node):
-            match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    self._bound.setdefault(name, []).append(value)
+        self._bound = bindings(kernel)
+        self._floats = Floats(kernel)
 
     def passed_to_math(self) -> Iterator[frozenset[str]]:
         """For every call of a function that wants fp32: the parameters whose elements it is given as they are."""
@@ -88,44 +83,8 @@ class _Raw:
             match node:
                 case ast.Call(func=ast.Attribute(attr="dot"), args=[left, right, *_]):
                     for one, other in ((left, right), (right, left)):
-                        if self._wide(one):
+                        if self._floats.wide(one):
                             yield self.of(other) or frozenset()
-
-    def _wide(self, value: ast.expr, within: frozenset[str] = frozenset()) -> bool:
-        """Whether a value is surely fp32: a product, a cast, what is made of such and of anything else."""
-        match value:
-            case ast.Call(func=ast.Attribute(attr="to"), args=[ast.Attribute(attr=dtype)]):
-                return dtype == "float32"
-            case ast.Call(func=ast.Attribute(attr=function)) if function in WIDE:
-                return True
-            case ast.Call(func=ast.Name(id=name), args=[_]) if name not in self._bound:
-                return self._returns_wide(name)
-            case ast.Call(func=ast.Attribute(attr="dot"), keywords=given):
-                return all(keyword.arg != "out_dtype" for keyword in given)
-            case ast.Call(func=ast.Attribute(attr="zeros" | "full"), args=args, keywords=given):
-                named = [*args[1:], *(keyword.value for keyword in given if keyword.arg == "dtype")]
-                return any(isinstance(one, ast.Attribute) and one.attr == "float32" for one in named)
-            case ast.Call(func=ast.Attribute(attr="trans"), args=[inner, *_]) | ast.UnaryOp(operand=inner):
-                return self._wide(inner, within)
-            case ast.Call(func=ast.Attribute(attr="where"), args=[_, one, other]):
-                return self._wide(one, within) or self._wide(other, within)
-            case ast.BinOp(left=one, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=other):
-                return self._wide(one, within) or self._wide(other, within)
-            case ast.Name(id=name) if name in within:
-                return True  # as wide as what it was before
-            case ast.Name(id=name) if name in self._bound:
-                return all(self._wide(one, within | {name}) for one in self._bound[name])
-        return False
-
-    def _returns_wide(self, name: str) -> bool:
-        """Whether what goes by a name is a function that gives fp32 alone: Triton's own, or a helper around one."""
-        _, meaning = self._kernel.module.meaning(name) or (name, None)
-        match meaning:
-            case Alias(canonical=canonical):
-                return canonical.rpartition(".")[2] in WIDE
-            case Helper(node=ast.FunctionDef(body=[*_, ast.Return(value=ast.expr() as result)])):
-                return isinstance(result, ast.Call) and isinstance(result.func, ast.Attribute) and self._wide(result)
-        return False
 
     def of(self, value: ast.expr, within: frozenset[str] = frozenset()) -> frozenset[str] | None:
         """The parameters; none for a value that takes on any type, None for one that has a type of its own."""

@@ -43,7 +43,10 @@ def pointwise(run: Interpreter, call: Call, name: str) -> Value:
 
 def _pointwise(run: Interpreter, call: Call, name: str, values: list[Value]) -> Value:
     written = ", ".join([*("{}" for _ in call.positional), *(f"{keyword}={{}}" for keyword in call.keywords)])
-    return run.arithmetic.pointwise(*values, template=f"{name}({written})")
+    result = run.arithmetic.pointwise(*values, template=f"{name}({written})")
+    if len(result.axes) == 2:
+        run.events.elementwise.append((run.place(call.node), name.rpartition(".")[2]))
+    return result
 
 
 @handles("where")
