@@ -195,3 +195,34 @@ def test_a_quotient_that_is_a_tile_says_how_many_there_are():
     assert [*solved([("G", "HQ // H")], tiles, set())] == [("HQ", "G * H")]
     assert [*solved([("G", "HQ // H")], tiles, {"HQ"})] == [("H", "HQ // G")]
     assert [*solved([("G", "HQ // H")], set(), set())] == [("G", "HQ // H")]
+
+
+GROUPS = """
+@triton.jit
+def kernel(q, k, o, sq, sqh, sqm, sk, skh, skm, so, soh, som, H, N, BM: tl.constexpr, BN: tl.constexpr,
+           BD: tl.constexpr, G: tl.constexpr):
+    p, b, g = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    z, h = b // H, b % H
+    rows, d = p * BM + tl.arange(0, BM), tl.arange(0, BD)
+    x = tl.load(q + z * sq + (h * G + g) * sqh + rows[:, None] * sqm + d[None, :], mask=rows[:, None] < N, other=0.0)
+    acc = tl.zeros([BM, BD], dtype=tl.float32)
+    for i in range(0, N, BN):
+        keys = i + tl.arange(0, BN)
+        y = tl.load(k + z * sk + h * skh + keys[:, None] * skm + d[None, :], mask=keys[:, None] < N, other=0.0)
+        acc += tl.dot(tl.dot(x, tl.trans(y)).to(y.dtype), y)
+    tl.store(o + z * so + (h * G + g) * soh + rows[:, None] * som + d[None, :], acc, mask=rows[:, None] < N)
+"""
+
+
+def test_a_stride_that_is_also_taken_several_times_is_the_launchs_to_choose():
+    # Nothing here calls the kernel: that they are strides shows in how heads are counted alone.
+    found = contract(GROUPS)
+    kinds = {spec.name: spec.kind for spec in found.scalars}
+    assert {kinds[name] for name in ("sqh", "soh")} == {"stride"}
+    assert kinds["G"] == "size"
+    assert dict(found.computed) == {"grid_2": "G"}
+
+
+def test_a_factor_that_is_a_stride_of_its_own_counts_what_lies_side_by_side():
+    found = contract(GROUPS.replace("h * skh", "h * G"))
+    assert {spec.name: spec.kind for spec in found.scalars}["sqh"] == "size"

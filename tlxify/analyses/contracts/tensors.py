@@ -142,7 +142,8 @@ class Tensors:
         """Names that are strides, and nothing but strides: a launch may choose them.
 
         What is a factor of another stride as well, `H` beside `H * D`, counts what lies side by side; not so a stride
-        that the same tile also takes in steps of its own length, `s` and `s * BK`, or that launches say is a stride.
+        that the same tile also takes in steps of its own length, `s` and `s * BK`, or so many at a time that nothing
+        lies as far apart as that number says, `s` and `s * GROUPS`, or that launches say is a stride.
         """
         views = [view for views in self.views.values() for view in views]
         whole = {s for v in views for s in v.strides if s.isidentifier()}
@@ -150,7 +151,8 @@ class Tensors:
         for view in views:
             for names in (words([stride]) for stride in view.strides):
                 walked = names - self.tiles
-                if len(names) > 1 and not (len(walked) == 1 and walked <= {*view.strides}):
+                stepped = walked & {*view.strides}
+                if len(names) > 1 and not (len(stepped) == 1 and not (walked - stepped) & whole):
                     factors |= names
         return frozenset(whole - words(e for v in views for e in v.shape) - (factors - self.said) - self.tiles)
 
