@@ -197,6 +197,95 @@ def test_a_quotient_that_is_a_tile_says_how_many_there_are():
     assert [*solved([("G", "HQ // H")], set(), set())] == [("G", "HQ // H")]
 
 
+FOLDED = """
+@triton.jit
+def kernel(a, k, w, T, H: tl.constexpr, HV: tl.constexpr, D: tl.constexpr, BT: tl.constexpr, BD: tl.constexpr):
+    p, h = tl.program_id(0), tl.program_id(1) % HV
+    first = (tl.program_id(1) // HV) * T
+    i, d = tl.arange(0, BT), tl.arange(0, BD)
+    rows = p * BT + i
+    inside = (rows[:, None] < T) & (d[None, :] < D)
+    x = tl.load(a + (first * HV + h) * BT + rows[:, None] * (HV * BT) + i[None, :], mask=rows[:, None] < T, other=0.0)
+    y = tl.load(k + (first * H + h // (HV // H)) * D + rows[:, None] * (H * D) + d[None, :], mask=inside, other=0.0)
+    z = tl.dot(x, y)
+    for j in range(0, min(BT, T - p * BT)):
+        z += tl.load(a + (first * HV + h) * BT + (p * BT + j) * HV * BT + i)[:, None]
+    tl.store(w + (first * HV + h) * D + rows[:, None] * (HV * D) + d[None, :], z, mask=inside)
+"""
+
+
+def test_heads_are_counted_by_no_row_of_elements_in_which_they_lie_inside_of_others():
+    found = contract(FOLDED)
+    assert dict(found.computed)["HV"] == "ratio_HV * H"
+    assert found.grid == ("cdiv(T, BT)", "outer_1 * HV")
+    # However few rows there are, there is a head of keys for each head of values.
+    known: dict[str, object] = {"T": 1, "BT": 16, "BD": 16, "H": 3, **dict.fromkeys(found.free_sizes, 2)}
+    complete(found, known)
+    assert evaluate("HV // H", known) == 2
+
+
+def test_a_row_holds_as_many_tiles_as_heads_however_many_rows_a_mask_tells_of():
+    # The same tile is masked along the rows, and lies head by head along the columns, where nothing masks it.
+    found = contract(
+        """
+@triton.jit
+def kernel(k, w, T, H: tl.constexpr, HV: tl.constexpr, D: tl.constexpr, BT: tl.constexpr, BD: tl.constexpr):
+    p, h = tl.program_id(0), tl.program_id(1) % HV
+    first = (tl.program_id(1) // HV) * T
+    rows = p * BT + tl.arange(0, BT)
+    acc = tl.zeros([BT, BT], dtype=tl.float32)
+    for i in range(tl.cdiv(D, BD)):
+        d = i * BD + tl.arange(0, BD)
+        inside = (rows[:, None] < T) & (d[None, :] < D)
+        x = tl.load(k + (first * H + h // (HV // H)) * D + rows[:, None] * (H * D) + d[None, :], mask=inside, other=0.0)
+        acc += tl.dot(x, tl.trans(x))
+    acc = tl.where((rows[:, None] > rows[None, :]) & (rows[None, :] < T), acc, 0.0)
+    tile = tl.arange(0, BT)
+    tl.store(w + (first * HV + h) * BT + rows[:, None] * (HV * BT) + tile[None, :], acc, mask=rows[:, None] < T)
+"""
+    )
+    assert dict(found.computed)["HV"] == "ratio_HV * H"
+    known: dict[str, object] = {"T": 16, "BT": 16, "BD": 16, "D": 16, "H": 2, **dict.fromkeys(found.free_sizes, 2)}
+    complete(found, known)
+    (spec,) = (spec for spec in found.tensors if spec.name == "w")
+    elements = 1
+    for extent, stride in zip(spec.shape, spec.strides, strict=True):
+        elements += (evaluate(extent, known) - 1) * evaluate(stride, known)
+    assert elements == 2 * 16 * 4 * 16  # of two batches, 16 rows of four heads
+
+
+LADDER = FOLDED.replace("HV: tl.constexpr", "HV: tl.constexpr, s, NT").replace(
+    "    z = tl.dot(x, y)\n", "    z = tl.dot(x, y) + tl.load(s + p * D + d * (NT * D), mask=d < D)[None, :]\n"
+)
+
+
+def test_a_ratio_outweighs_what_strides_make_likely():
+    assert dict(contract(LADDER).computed)["NT"] == "cdiv(T, BT)"
+    assert dict(contract(LADDER.replace("(HV // H)", "(NT // H)")).computed)["NT"] == "ratio_NT * H"
+
+
+def test_tiles_of_one_length_do_not_say_that_there_is_one_of_them():
+    found = contract(
+        """
+@triton.jit
+def kernel(a, k, w, T, H, D: tl.constexpr, BT: tl.constexpr, BC: tl.constexpr, BD: tl.constexpr, NC: tl.constexpr):
+    p = tl.program_id(0)
+    n, rest = p // (NC * tl.cdiv(D, BD)), p % (NC * tl.cdiv(D, BD))
+    m, c = rest // NC, rest % NC
+    i, d = tl.arange(0, BC), m * BD + tl.arange(0, BD)
+    acc = tl.zeros([BC, BD], dtype=tl.float32)
+    for j in range(c + 1, NC):
+        rows = n * BT + j * BC + i
+        x = tl.load(a + (c * BC + i)[:, None] + rows[None, :] * (H * BT), mask=rows[None, :] < T, other=0.0)
+        y = tl.load(k + rows[:, None] * D + d[None, :], mask=(rows[:, None] < T) & (d[None, :] < D), other=0.0)
+        acc += tl.dot(x, y)
+    rows = n * BT + c * BC + i
+    tl.store(w + rows[:, None] * D + d[None, :], acc, mask=(rows[:, None] < T) & (d[None, :] < D))
+"""
+    )
+    assert found.computed == (("BT", "NC * BC"),)
+
+
 GROUPS = """
 @triton.jit
 def kernel(q, k, o, sq, sqh, sqm, sk, skh, skm, so, soh, som, H, N, BM: tl.constexpr, BN: tl.constexpr,

@@ -221,6 +221,8 @@ class Tensors:
             size, length = self.extents.of.get(dimension.axis), self.facts.axis(dimension.axis).length.text()
             if size is not None and size == length and dimension.coordinate.terms:
                 size = None  # the axis is one tile long, and tiles lie one after the other
+            elif dimension.limit is None and self._side_by_side(dimension):
+                size = None  # `(p % HEADS) * BT`: a row holds as many tiles, however long the axis is elsewhere
             return (self._beyond(dimension, size) if size is not None else None) or self._reached(dimension)
         if (index := batch_index(dimension.coordinate)) is not None:
             if index.free is not None:
@@ -232,6 +234,17 @@ class Tensors:
             return counted[0]
         last = self.scalars.upper(dimension.coordinate)
         return one_more(last) if last is not None else None
+
+    def _side_by_side(self, dimension: Dimension) -> bool:
+        """Whether there are as many tiles along an axis as a parameter says, and no mask knows of these."""
+        length = self.facts.axis(dimension.axis).length if dimension.axis is not None else Poly()
+        quotient, rest = dimension.coordinate.divide(length) if length.monomial else (Poly(), ONE)
+        symbol = next(iter(quotient.symbols)) if len(quotient.symbols) == 1 else None
+        if rest != Poly() or symbol is None or quotient != Poly.of(symbol) or symbol.template != "({} % {})":
+            return False
+        masked = (d for _, access in self.facts.accesses for d in access.dimensions if d.extent is not None)
+        told = any((d.axis, d.coordinate) == (dimension.axis, dimension.coordinate) for d in masked)
+        return symbol.operands[1].text().isidentifier() and not told
 
     def _beyond(self, dimension: Dimension, size: str) -> str:
         """The extent of an axis of that size that a caller's descriptor has several times, `group * K` apart."""
