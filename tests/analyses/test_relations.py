@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import textwrap
 
+import pytest
+
 from tlxify.analyses import analyze
 from tlxify.analyses.assuming import readings
 from tlxify.analyses.contracts import infer_contract
 from tlxify.analyses.contracts.relations import solved
 from tlxify.contract import complete, evaluate
+from tlxify.diagnostics import Decline
 from tlxify.parse.kernels import find_kernels
 from tlxify.parse.module import parse_module
 from tlxify.source import SourceFile
@@ -315,3 +318,36 @@ def test_a_stride_that_is_also_taken_several_times_is_the_launchs_to_choose():
 def test_a_factor_that_is_a_stride_of_its_own_counts_what_lies_side_by_side():
     found = contract(GROUPS.replace("h * skh", "h * G"))
     assert {spec.name: spec.kind for spec in found.scalars}["sqh"] == "size"
+
+
+EDGES = """
+@triton.jit
+def kernel(q, k, o, starts, ends, N, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    rows, d = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, D)
+    first, last = FIRST, LAST
+    x = tl.load(q + rows[:, None] * D + d[None, :])
+    acc = tl.zeros([BM, D], dtype=tl.float32)
+    for i in range(0, tl.cdiv(last - first, BN)):
+        keys = i * BN + tl.arange(0, BN)
+        y = tl.load(k + (first + keys)[:, None] * D + d[None, :], mask=(first + keys)[:, None] < last, other=0.0)
+        acc += tl.dot(tl.dot(x, tl.trans(y)).to(y.dtype), y)
+    tl.store(o + rows[:, None] * D + d[None, :], acc)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ("tl.min(tl.load(starts + rows), 0)", "N"),
+        ("0", "tl.minimum(tl.max(tl.load(ends + rows), 0), N)"),
+        ("tl.maximum(tl.min(tl.load(starts + rows), 0), 0)", "tl.minimum(tl.max(tl.load(ends + rows), 0), N)"),
+    ],
+)
+def test_of_tiles_between_the_least_and_the_largest_of_some_elements_no_launch_is_known(first, last):
+    with pytest.raises(Decline, match=r"TLX606.*elements may be that") as refusal:
+        contract(EDGES.replace("FIRST", first).replace("LAST", last))
+    assert refusal.value.diagnostic.code == "TLX606"
+
+
+def test_sums_that_no_address_is_made_of_are_no_matter():
+    assert contract(EDGES.replace("FIRST", "0").replace("LAST", "N").replace("o + ", "o + 0 * tl.max(rows, 0) + "))
