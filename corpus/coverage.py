@@ -42,6 +42,7 @@ from tlxify.verify.child import Job
 from tlxify.verify.child import Limits as ChildLimits
 from tlxify.verify.child import run_job
 from tlxify.verify.inputs import edge_cases, stages_of, tile_extent, with_sizes
+from tlxify.verify.unlaunchable import CODE as CONTRACT_FAULT
 
 HERE = Path(__file__).resolve().parent
 STORE = HERE.parent / ".corpus"
@@ -117,7 +118,7 @@ def trips(facts: Facts, contract: Contract, case: Case) -> int | None:
                 try:
                     found.append(cdiv(evaluate(f"({bound})-({start})", values), evaluate(step, values)))
                     break
-                except (KeyError, ValueError, TypeError, SyntaxError):
+                except (KeyError, ValueError, TypeError, SyntaxError, ZeroDivisionError):
                     continue
     return max(found, default=None)
 
@@ -197,6 +198,11 @@ def run(
     counted = int(outcome.figures.get("trips" if looped else "fills", 0))
     longest = max(longest or 0, counted) or None
     texts = tuple(clean(f"{item.code}: {item.text} {_launch(item.detail)}") for item in outcome.findings)
+    # A contract of which no launch can be made is a fault of the inference, told like a source that fails.
+    if (unmade := outcome.figures.get("unmade")) and not outcome.figures.get("specialized") and not outcome.findings:
+        return Simulated("source fails", longest, wanted, runs, (clean(f"{CONTRACT_FAULT}: {unmade}"),))
+    if {item.code for item in outcome.findings} == {CONTRACT_FAULT}:
+        return Simulated("source fails", longest, wanted, runs, texts)
     if outcome.findings:
         died = {item.code for item in outcome.findings} & {"crash", "timeout"}
         return Simulated(min(died) if died else "disagrees", longest, wanted, runs, texts)

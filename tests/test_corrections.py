@@ -118,6 +118,8 @@ def test_what_the_analyses_took_for_something_else_can_be_put_right():
         ("a_ptr", "bf16[M, K] stride(1, 1)", r"cannot read 'stride\(1, 1\)'; allowed: strides"),
         ("a_ptr", "bf16[M, K] layouts(diagonal)", "'diagonal' is no layout; allowed: rows"),
         ("a_ptr", "bf16[M, K.real]", "'K.real' is no expression"),
+        ("a_ptr", "bf16[M, N // (KK - 1)]", "'KK' is no parameter of gemm"),
+        ("a_ptr", "bf16[M, min(K)]", r"'min\(K\)' is no expression"),
         ("M", "9..3", "is empty"),
         ("M", "size of_some_kind", "cannot read 'of_some_kind'; allowed: size"),
         ("M", "flag", "'flag' is not what this parameter can be"),
@@ -134,6 +136,11 @@ def test_what_the_analyses_took_for_something_else_can_be_put_right():
 def test_what_cannot_be_read_names_key_and_what_is_allowed(key, entry, why):
     with pytest.raises(ContractTextError, match=f"^{key}: .*{why}"):
         corrected(CONTRACT, SIGNATURE, {key: entry})
+
+
+def test_what_has_a_value_for_other_numbers_than_one_is_an_expression():
+    found = corrected(CONTRACT, SIGNATURE, {"grid": "(M // (N - 1) + M // (N / 2),)"})
+    assert found.grid == ("M // (N - 1) + M // (N / 2)",)
 
 
 def test_every_element_type_has_a_storage():

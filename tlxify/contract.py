@@ -24,6 +24,21 @@ ELEMENT_TYPES = (*FLOAT16_DTYPES, "fp32", "fp64", "fp8e4nv", "fp8e5", "i8", "i16
 ANY_STRIDE = "any"
 
 
+class ContractFault(Exception):
+    """An expression of a contract says nothing of a launch: no such launch can be made. The text says why."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class Undefined(ContractFault, KeyError):
+    """A name in an expression stands for nothing."""
+
+
+class NoValue(ContractFault, ValueError):
+    """An expression divides by zero, or does not come to a whole number."""
+
+
 #: How elements are drawn from values: one of them, or as `TensorSpec.drawn` says.
 Drawn = Literal["chosen", "rising", "between", "distinct"]
 
@@ -152,8 +167,8 @@ def complete(contract: Contract, known: dict[str, object]) -> None:
         for name, expression in pending.items():
             try:
                 known[name] = evaluate(expression, {other: known[other] for other in known if other not in pending})
-            except (KeyError, TypeError, ZeroDivisionError):
-                continue
+            except (ContractFault, ValueError):
+                continue  # whoever asks for it is told
             settled.append(name)
         if not settled:
             return
@@ -188,18 +203,26 @@ def extent_of(tile: str, values: Mapping[str, object]) -> int | None:
     """Elements of a tile, or of a step of several, along one axis; None where the values do not tell."""
     try:
         return evaluate(tile, values)
-    except (KeyError, TypeError, ValueError):
+    except (ContractFault, ValueError):
         return None
 
 
 def evaluate(expression: str, values: Mapping[str, object]) -> int:
-    """The value of a contract expression. Raises KeyError for an unknown name, ValueError for more than arithmetic."""
+    """The value of a contract expression.
+
+    Raises:
+        Undefined: a name is unknown (a KeyError).
+        NoValue: it divides by zero, or is no whole number (a ValueError).
+        ValueError: it is more than arithmetic.
+    """
 
     def value(node: ast.expr) -> object:
         match node:
             case ast.Constant(value=int() | float() as number):
                 return number
             case ast.Name(id=name):
+                if name not in values:
+                    raise Undefined(f"nothing says what `{name}` is")
                 return values[name]
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 return _OPERATORS[type(op)](value(left), value(right))
@@ -207,14 +230,22 @@ def evaluate(expression: str, values: Mapping[str, object]) -> int:
                 return _OPERATORS[type(op)](value(left), value(right))
             case ast.UnaryOp(op=ast.USub() as op, operand=operand):
                 return _OPERATORS[type(op)](value(operand))
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+            case ast.Call(func=ast.Name(id=name), args=[_, _, *more] as args, keywords=[]) if (
+                name in _FUNCTIONS and not (more and name == "cdiv")
+            ):
                 return _FUNCTIONS[name](*map(value, args))
             case _:
                 raise ValueError(f"not an arithmetic expression: {expression!r}")
 
-    result = value(ast.parse(expression, mode="eval").body)
+    tree = ast.parse(expression, mode="eval").body
+    try:
+        result = value(tree)
+    except (ArithmeticError, TypeError) as error:
+        names = {n.id: values[n.id] for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in values}
+        given = ", ".join(f"{name} = {number!r}" for name, number in names.items())
+        raise NoValue(f"`{expression}` has no value{f' at {given}' if given else ''}: {error}") from None
     if isinstance(result, float) and result.is_integer():
         result = int(result)
     if not isinstance(result, int):
-        raise ValueError(f"{expression!r} is not an integer: {result!r}")
+        raise NoValue(f"`{expression}` is no whole number: it is {result!r}")
     return result

@@ -35,6 +35,8 @@ class Symbol:
 
 #: How the names of scalars begin that a branch chooses when the kernel runs.
 EITHER = "either "
+#: How the names of scalars begin that are computed of all elements of a block: its least, its sum.
+REDUCED = "reduced@"
 
 Monomial = tuple[Symbol, ...]
 

@@ -8,6 +8,7 @@ import pytest
 
 from tlxify.verdict import Rung, Verdict
 from tlxify.verify import Limits, verify
+from tlxify.verify.unlaunchable import CODE
 
 from .subjects import Given, Incomparable, conversion, subject
 
@@ -70,7 +71,7 @@ def told(verdict: Verdict, asked: Rung) -> str:
     lines = [f"{verdict.kernel}: not equivalent (proved: {verdict.rung.name.lower()}; asked: {asked.name.lower()})"]
     if verdict.source_fails:
         lines[0] = f"{verdict.kernel}: the source itself fails, so nothing can be compared with it"
-        lines += [item.detail or item.text for item in verdict.evidence if item.code == "source-fails"]
+        lines += [item.detail or item.text for item in verdict.evidence if item.code in (CODE, "source-fails")]
     for finding in verdict.findings:
         where = f"{finding.file}:{finding.line}: " if finding.line else ""
         lines.append(f"{where}{finding.code}: {finding.text}")

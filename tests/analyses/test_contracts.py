@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.golden import ROOT
 from tlxify import analyze
-from tlxify.contract import evaluate
+from tlxify.contract import ContractFault, NoValue, Undefined, complete, evaluate, extent_of
 from tlxify.source import SourceFile
 
 
@@ -68,10 +70,38 @@ def test_options_are_what_the_kernel_compares_with():
     assert {spec.name: spec.kind for spec in contract("linear").constexprs}["HAS_BIAS"] == "flag"
 
 
-@pytest.mark.parametrize("text", ["M +", "open('x')", "M.real", "[1]"])
+@pytest.mark.parametrize("text", ["M +", "open('x')", "M.real", "[1]", "min()", "cdiv(M)", "cdiv(M, M, M)", "max(M)"])
 def test_only_arithmetic_is_evaluated(text):
     with pytest.raises((ValueError, SyntaxError)):
         evaluate(text, {"M": 2})
+
+
+@pytest.mark.parametrize(
+    ("text", "fault", "why"),
+    [
+        ("M // (H // M)", NoValue, r"`M // \(H // M\)` has no value at M = 2, H = 1"),
+        ("M % (H - 1)", NoValue, "has no value"),
+        ("M / (H - 1)", NoValue, "has no value"),
+        ("cdiv(M, 0)", NoValue, "has no value at M = 2"),
+        ("1e999 // 1", NoValue, "no whole number"),
+        (f"1{'0' * 400} / 2", NoValue, "has no value"),
+        ("H / M", NoValue, "no whole number: it is 0.5"),
+        ("NAME // 2", NoValue, "has no value at NAME = 'relu'"),
+        ("N // 2", Undefined, "nothing says what `N` is"),
+    ],
+)
+def test_an_expression_without_a_value_says_why(text, fault, why):
+    with pytest.raises(ContractFault, match=why) as raised:
+        evaluate(text, {"M": 2, "H": 1, "NAME": "relu"})
+    assert type(raised.value) is fault
+    assert extent_of(text, {"M": 2, "H": 1, "NAME": "relu"}) is None
+
+
+def test_what_follows_from_what_has_no_value_stays_open():
+    found = replace(contract("matmul"), computed=(("A", "M // (M - 2)"), ("B", "A + 1"), ("C", "M + 1")))
+    known: dict[str, object] = {"M": 2}
+    complete(found, known)
+    assert known == {"M": 2, "C": 3}
 
 
 def test_8_bit_operands_are_told_which_axis_lies_together():

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import textwrap
 
+import pytest
+
 from tlxify.analyses import analyze
 from tlxify.analyses.assuming import readings
 from tlxify.analyses.contracts import infer_contract
 from tlxify.analyses.contracts.relations import solved
 from tlxify.contract import complete, evaluate
+from tlxify.diagnostics import Decline
 from tlxify.parse.kernels import find_kernels
 from tlxify.parse.module import parse_module
 from tlxify.source import SourceFile
@@ -195,3 +198,156 @@ def test_a_quotient_that_is_a_tile_says_how_many_there_are():
     assert [*solved([("G", "HQ // H")], tiles, set())] == [("HQ", "G * H")]
     assert [*solved([("G", "HQ // H")], tiles, {"HQ"})] == [("H", "HQ // G")]
     assert [*solved([("G", "HQ // H")], set(), set())] == [("G", "HQ // H")]
+
+
+FOLDED = """
+@triton.jit
+def kernel(a, k, w, T, H: tl.constexpr, HV: tl.constexpr, D: tl.constexpr, BT: tl.constexpr, BD: tl.constexpr):
+    p, h = tl.program_id(0), tl.program_id(1) % HV
+    first = (tl.program_id(1) // HV) * T
+    i, d = tl.arange(0, BT), tl.arange(0, BD)
+    rows = p * BT + i
+    inside = (rows[:, None] < T) & (d[None, :] < D)
+    x = tl.load(a + (first * HV + h) * BT + rows[:, None] * (HV * BT) + i[None, :], mask=rows[:, None] < T, other=0.0)
+    y = tl.load(k + (first * H + h // (HV // H)) * D + rows[:, None] * (H * D) + d[None, :], mask=inside, other=0.0)
+    z = tl.dot(x, y)
+    for j in range(0, min(BT, T - p * BT)):
+        z += tl.load(a + (first * HV + h) * BT + (p * BT + j) * HV * BT + i)[:, None]
+    tl.store(w + (first * HV + h) * D + rows[:, None] * (HV * D) + d[None, :], z, mask=inside)
+"""
+
+
+def test_heads_are_counted_by_no_row_of_elements_in_which_they_lie_inside_of_others():
+    found = contract(FOLDED)
+    assert dict(found.computed)["HV"] == "ratio_HV * H"
+    assert found.grid == ("cdiv(T, BT)", "outer_1 * HV")
+    # However few rows there are, there is a head of keys for each head of values.
+    known: dict[str, object] = {"T": 1, "BT": 16, "BD": 16, "H": 3, **dict.fromkeys(found.free_sizes, 2)}
+    complete(found, known)
+    assert evaluate("HV // H", known) == 2
+
+
+def test_a_row_holds_as_many_tiles_as_heads_however_many_rows_a_mask_tells_of():
+    # The same tile is masked along the rows, and lies head by head along the columns, where nothing masks it.
+    found = contract(
+        """
+@triton.jit
+def kernel(k, w, T, H: tl.constexpr, HV: tl.constexpr, D: tl.constexpr, BT: tl.constexpr, BD: tl.constexpr):
+    p, h = tl.program_id(0), tl.program_id(1) % HV
+    first = (tl.program_id(1) // HV) * T
+    rows = p * BT + tl.arange(0, BT)
+    acc = tl.zeros([BT, BT], dtype=tl.float32)
+    for i in range(tl.cdiv(D, BD)):
+        d = i * BD + tl.arange(0, BD)
+        inside = (rows[:, None] < T) & (d[None, :] < D)
+        x = tl.load(k + (first * H + h // (HV // H)) * D + rows[:, None] * (H * D) + d[None, :], mask=inside, other=0.0)
+        acc += tl.dot(x, tl.trans(x))
+    acc = tl.where((rows[:, None] > rows[None, :]) & (rows[None, :] < T), acc, 0.0)
+    tile = tl.arange(0, BT)
+    tl.store(w + (first * HV + h) * BT + rows[:, None] * (HV * BT) + tile[None, :], acc, mask=rows[:, None] < T)
+"""
+    )
+    assert dict(found.computed)["HV"] == "ratio_HV * H"
+    known: dict[str, object] = {"T": 16, "BT": 16, "BD": 16, "D": 16, "H": 2, **dict.fromkeys(found.free_sizes, 2)}
+    complete(found, known)
+    (spec,) = (spec for spec in found.tensors if spec.name == "w")
+    elements = 1
+    for extent, stride in zip(spec.shape, spec.strides, strict=True):
+        elements += (evaluate(extent, known) - 1) * evaluate(stride, known)
+    assert elements == 2 * 16 * 4 * 16  # of two batches, 16 rows of four heads
+
+
+LADDER = FOLDED.replace("HV: tl.constexpr", "HV: tl.constexpr, s, NT").replace(
+    "    z = tl.dot(x, y)\n", "    z = tl.dot(x, y) + tl.load(s + p * D + d * (NT * D), mask=d < D)[None, :]\n"
+)
+
+
+def test_a_ratio_outweighs_what_strides_make_likely():
+    assert dict(contract(LADDER).computed)["NT"] == "cdiv(T, BT)"
+    assert dict(contract(LADDER.replace("(HV // H)", "(NT // H)")).computed)["NT"] == "ratio_NT * H"
+
+
+def test_tiles_of_one_length_do_not_say_that_there_is_one_of_them():
+    found = contract(
+        """
+@triton.jit
+def kernel(a, k, w, T, H, D: tl.constexpr, BT: tl.constexpr, BC: tl.constexpr, BD: tl.constexpr, NC: tl.constexpr):
+    p = tl.program_id(0)
+    n, rest = p // (NC * tl.cdiv(D, BD)), p % (NC * tl.cdiv(D, BD))
+    m, c = rest // NC, rest % NC
+    i, d = tl.arange(0, BC), m * BD + tl.arange(0, BD)
+    acc = tl.zeros([BC, BD], dtype=tl.float32)
+    for j in range(c + 1, NC):
+        rows = n * BT + j * BC + i
+        x = tl.load(a + (c * BC + i)[:, None] + rows[None, :] * (H * BT), mask=rows[None, :] < T, other=0.0)
+        y = tl.load(k + rows[:, None] * D + d[None, :], mask=(rows[:, None] < T) & (d[None, :] < D), other=0.0)
+        acc += tl.dot(x, y)
+    rows = n * BT + c * BC + i
+    tl.store(w + rows[:, None] * D + d[None, :], acc, mask=(rows[:, None] < T) & (d[None, :] < D))
+"""
+    )
+    assert found.computed == (("BT", "NC * BC"),)
+
+
+GROUPS = """
+@triton.jit
+def kernel(q, k, o, sq, sqh, sqm, sk, skh, skm, so, soh, som, H, N, BM: tl.constexpr, BN: tl.constexpr,
+           BD: tl.constexpr, G: tl.constexpr):
+    p, b, g = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    z, h = b // H, b % H
+    rows, d = p * BM + tl.arange(0, BM), tl.arange(0, BD)
+    x = tl.load(q + z * sq + (h * G + g) * sqh + rows[:, None] * sqm + d[None, :], mask=rows[:, None] < N, other=0.0)
+    acc = tl.zeros([BM, BD], dtype=tl.float32)
+    for i in range(0, N, BN):
+        keys = i + tl.arange(0, BN)
+        y = tl.load(k + z * sk + h * skh + keys[:, None] * skm + d[None, :], mask=keys[:, None] < N, other=0.0)
+        acc += tl.dot(tl.dot(x, tl.trans(y)).to(y.dtype), y)
+    tl.store(o + z * so + (h * G + g) * soh + rows[:, None] * som + d[None, :], acc, mask=rows[:, None] < N)
+"""
+
+
+def test_a_stride_that_is_also_taken_several_times_is_the_launchs_to_choose():
+    # Nothing here calls the kernel: that they are strides shows in how heads are counted alone.
+    found = contract(GROUPS)
+    kinds = {spec.name: spec.kind for spec in found.scalars}
+    assert {kinds[name] for name in ("sqh", "soh")} == {"stride"}
+    assert kinds["G"] == "size"
+    assert dict(found.computed) == {"grid_2": "G"}
+
+
+def test_a_factor_that_is_a_stride_of_its_own_counts_what_lies_side_by_side():
+    found = contract(GROUPS.replace("h * skh", "h * G"))
+    assert {spec.name: spec.kind for spec in found.scalars}["sqh"] == "size"
+
+
+EDGES = """
+@triton.jit
+def kernel(q, k, o, starts, ends, N, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    rows, d = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, D)
+    first, last = FIRST, LAST
+    x = tl.load(q + rows[:, None] * D + d[None, :])
+    acc = tl.zeros([BM, D], dtype=tl.float32)
+    for i in range(0, tl.cdiv(last - first, BN)):
+        keys = i * BN + tl.arange(0, BN)
+        y = tl.load(k + (first + keys)[:, None] * D + d[None, :], mask=(first + keys)[:, None] < last, other=0.0)
+        acc += tl.dot(tl.dot(x, tl.trans(y)).to(y.dtype), y)
+    tl.store(o + rows[:, None] * D + d[None, :], acc)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ("tl.min(tl.load(starts + rows), 0)", "N"),
+        ("0", "tl.minimum(tl.max(tl.load(ends + rows), 0), N)"),
+        ("tl.maximum(tl.min(tl.load(starts + rows), 0), 0)", "tl.minimum(tl.max(tl.load(ends + rows), 0), N)"),
+    ],
+)
+def test_of_tiles_between_the_least_and_the_largest_of_some_elements_no_launch_is_known(first, last):
+    with pytest.raises(Decline, match=r"TLX606.*elements may be that") as refusal:
+        contract(EDGES.replace("FIRST", first).replace("LAST", last))
+    assert refusal.value.diagnostic.code == "TLX606"
+
+
+def test_sums_that_no_address_is_made_of_are_no_matter():
+    assert contract(EDGES.replace("FIRST", "0").replace("LAST", "N").replace("o + ", "o + 0 * tl.max(rows, 0) + "))

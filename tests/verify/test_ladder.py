@@ -77,6 +77,83 @@ def test_a_failing_source_is_its_own_verdict(sample, origin, code, text):
     assert "help: " in said.detail
 
 
+#: Contracts of which no launch can be made, by what they say: whatever is written there ends in a verdict.
+UNLAUNCHABLE = {
+    "a grid that divides by zero": (
+        lambda contract: replace(contract, grid=("cdiv(M, BLOCK_M) * cdiv(N, M // (BLOCK_M * M))",)),
+        "has no value at",
+    ),
+    "a shape that divides by zero": (
+        lambda contract: replace(
+            contract, tensors=(*contract.tensors[:2], replace(contract.tensors[2], shape=("M % (N - N)", "N")))
+        ),
+        "`M % (N - N)` has no value at",
+    ),
+    "a shape of half an element": (
+        lambda contract: replace(
+            contract, tensors=(*contract.tensors[:2], replace(contract.tensors[2], shape=("(2 * M + 1) / 2", "N")))
+        ),
+        "is no whole number",
+    ),
+    "a stride that divides by zero": (
+        lambda contract: replace(
+            contract,
+            tensors=(*contract.tensors[:2], replace(contract.tensors[2], strides=("N // (M // (M + 1))", "1"))),
+        ),
+        "has no value at",
+    ),
+    "a parameter that divides by zero": (
+        lambda contract: replace(contract, computed=(("N", "M // (M // (M + 1))"),)),
+        "`M // (M // (M + 1))` has no value at",
+    ),
+    "a name that stands for nothing": (
+        lambda contract: replace(contract, grid=("cdiv(M, BLOCK_M) * tiles",)),
+        "nothing says what `tiles` is",
+    ),
+    "an output with two elements in one place": (
+        lambda contract: replace(
+            contract,
+            tensors=(*contract.tensors[:2], replace(contract.tensors[2], strides=("0 * stride_cm", "0 * stride_cn"))),
+            scalars=tuple(
+                replace(spec, kind="size") if spec.name.startswith("stride_c") else spec for spec in contract.scalars
+            ),
+        ),
+        "elements of c_ptr share memory",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNLAUNCHABLE)
+def test_a_contract_without_a_launch_is_a_fault_of_nobody_else(sample, what):
+    change, why = UNLAUNCHABLE[what]
+    # Where we inferred it, the message says what the code does not tell; else, what was written.
+    number = [*UNLAUNCHABLE].index(what) % 3
+    origin, code = [("given", "TLX609"), ("inferred", "TLX606"), ("corrected", "TLX609")][number]
+    contract = change(replace(sample.contract, origin=origin))
+    verdict = verify(replace(sample, contract=contract), upto=Rung.SIMULATED)
+    assert verdict.source_fails
+    assert not verdict.passed
+    assert not verdict.findings
+    said = verdict.evidence[-1]
+    assert said.code == "contract-fault"
+    assert said.text.startswith(code)
+    assert why in said.text
+    assert "help: " in said.detail
+
+
+def test_a_launch_that_there_is_none_of_hides_no_finding(sample):
+    # One that is short of a tile along M has no value: others are made before, and what is wrong shows in them.
+    head, marker, tail = samples.TEXT.rpartition("acc.to(c_ptr.dtype.element_ty)")
+    assert marker
+    grid = "cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N) + 0 // (M // BLOCK_M)"
+    wrong = replace(
+        sample,
+        module_text=f"{head}(acc + 1).to(c_ptr.dtype.element_ty){tail}",
+        contract=replace(sample.contract, grid=(grid,)),
+    )
+    assert {item.code for item in verify(wrong, upto=Rung.SIMULATED).findings} == {"mismatch"}
+
+
 def test_results_that_are_zero_in_every_launch_prove_nothing(sample):
     # Both are equally wrong about what they read: nothing of it is ever kept.
     module = samples.TEXT.replace("acc.to(c_ptr.dtype.element_ty)", "(acc * 0).to(c_ptr.dtype.element_ty)")

@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
-from ..contract import evaluate
+from ..contract import ContractFault, evaluate
 from ..poly import Poly, Symbol
 
 #: Tiles along rows and columns.
@@ -41,7 +41,7 @@ def covers(tiles: Sequence[Numbered], grid: Sequence[str | None], constants: Map
         try:
             extents = [1 if text is None else evaluate(text, known) for text in grid]
             found = [_numbers(tiles, ids, known) for ids in itertools.product(*map(range, extents))]
-        except (KeyError, ValueError, TypeError, ZeroDivisionError, SyntaxError):
+        except (ContractFault, ValueError, SyntaxError):
             return False
         wanted = {(i, j) for i in range(down) for j in range(across)}
         if len(found) != len(wanted) or set(found) != wanted:

@@ -71,7 +71,9 @@ class _Decoding:
     def _chunks(self, coordinate: Poly, extent: str) -> None:
         """An axis that is walked in chunks, each in tiles: `i * BT + j * BC` has as many `i` as there are chunks.
 
-        Where the chunk is a multiple of the tile, `i * BC * S + j * BC`, there are `S` of the tiles in it.
+        Where the chunk is a multiple of the tile, `i * BC * S + j * BC`, there are `S` of the tiles in it. A row of
+        elements in which several things lie inside of each other, `(t * H + h) * D`, tells how many `h` there are by
+        the next longer step alone; where none is the next longer, it tells nothing.
         """
         steps = [Poly.build([(tuple(s for s in m if s.launch), c)]) for m, c in coordinate.terms if _moves(m)]
         moved = [s for monomial, _ in coordinate.terms for s in monomial if not s.launch]
@@ -82,7 +84,10 @@ class _Decoding:
             step = Poly.build([(tuple(s for s in monomial if s.launch), coefficient)])
             if len(moving) == 1 and coefficient > 0 and step.constant is None and "tl." not in step.text():
                 turns = [q for other in steps if other != step for q, rest in [other.divide(step)] if rest == ZERO]
-                many = turns[0].text() if len(turns) == 1 else f"cdiv({extent}, {step.text()})"
+                least = next((q for q in turns if all(other.divide(q)[1] == ZERO for other in turns)), None)
+                if turns and least is None:
+                    continue
+                many = least.text() if least is not None else f"cdiv({extent}, {step.text()})"
                 self.tiles.setdefault(Poly.of(moving[0]), many)
 
     def count(self, index: Poly) -> tuple[str, str | None] | None:

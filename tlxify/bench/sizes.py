@@ -53,7 +53,7 @@ def sizes_of(contract: Contract, case: Case) -> Sizes:
     """The launch that a case asks for, as verification would make it.
 
     Raises:
-        KeyError, ValueError: the contract names a size that nothing defines.
+        ContractFault: an expression of the contract has no value.
     """
     constants = case.constants(contract)
     scalars: dict[str, object] = dict(case.values)

@@ -47,7 +47,7 @@ def work_of(contract: Contract, facts: Facts, sizes: Sizes) -> Work:
     dtype = next(filter(None, map(sizes.dtype_of, _operands(facts))), "")
     try:
         flops = math.prod(sizes.grid) * sum(_per_program(dot, contract, facts, sizes) for dot in facts.dots)
-    except (KeyError, ZeroDivisionError):
+    except (KeyError, ValueError, ZeroDivisionError):
         return Work(None, moved, dtype)
     return Work(flops * _useful(contract, sizes), moved, dtype)
 

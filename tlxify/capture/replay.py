@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..bench.sizes import sizes_of
-from ..contract import Contract, LaunchConfig, complete, evaluate, extent_of
+from ..contract import Contract, ContractFault, LaunchConfig, complete, evaluate, extent_of
 from ..verify.cases import ALL_SCHEDULES, Case, Layout
 from .launches import Launch
 
@@ -205,7 +205,7 @@ def _known(expression: str, known: Mapping[str, object]) -> int | None:
     """The value of an expression, where all its names have one."""
     try:
         return evaluate(expression, known)
-    except (KeyError, ValueError, TypeError, ZeroDivisionError):
+    except (ContractFault, ValueError):
         return None
 
 
@@ -217,7 +217,7 @@ def _solve(expression: str, value: int, name: str, known: Mapping[str, object]) 
     """The integer for which the expression has that value, if it is `name` or a multiple of it."""
     try:
         once, twice = (evaluate(expression, {**known, name: number}) for number in (1, 2))
-    except (KeyError, ValueError, TypeError, ZeroDivisionError):
+    except (ContractFault, ValueError):
         return None
     step = twice - once
     if step <= 0 or (value - once) % step:
@@ -225,7 +225,7 @@ def _solve(expression: str, value: int, name: str, known: Mapping[str, object]) 
     solved = 1 + (value - once) // step
     try:
         return solved if solved > 0 and evaluate(expression, {**known, name: solved}) == value else None
-    except (KeyError, ValueError):
+    except (ContractFault, ValueError):
         return None
 
 

@@ -115,4 +115,22 @@ RULES = (
             tlxify verify matmul_tlx.py
         """,
     ),
+    Rule(
+        code="TLX609",
+        outcome="warning",
+        title="no launch can be made of a contract",
+        fact="The contract of `{name}` allows launches that cannot be made[: {why}].",
+        remedy=(
+            "Put it right in `[tool.tlxify.contracts]`: bound the sizes that divide, or say what they are, as in "
+            '`HV = "size = G * H"`.'
+        ),
+        why=(
+            "Launches are drawn from the contract. An expression that divides by zero, or strides that put two "
+            "elements into one place, say of a launch that there is none: nothing can be compared, nor proved."
+        ),
+        example="""
+            # in pyproject.toml: k = "in bf16[T, HV // (HV // H), K]", which divides by zero where HV is less than H
+            heads = tl.program_id(1) // (HV // H)
+        """,
+    ),
 )

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..contract import ANY_STRIDE, ELEMENT_TYPES, ConstexprSpec, Contract, Drawn, ScalarSpec, TensorSpec, evaluate
+from ..contract import (
+    ANY_STRIDE,
+    ELEMENT_TYPES,
+    ConstexprSpec,
+    Contract,
+    Drawn,
+    NoValue,
+    ScalarSpec,
+    TensorSpec,
+    evaluate,
+)
 from . import grammar
 from .numbers import Said, read
 
@@ -280,11 +291,9 @@ class Editor:
         for part in grammar.split(text):
             try:
                 names = {node.id for node in ast.walk(ast.parse(part, mode="eval")) if isinstance(node, ast.Name)}
-                evaluate(part, dict.fromkeys(names, 1))
-            except (SyntaxError, ValueError, ZeroDivisionError) as error:
-                if isinstance(error, ZeroDivisionError):
-                    yield part
-                    continue
+                with contextlib.suppress(NoValue):  # it may have one for other numbers
+                    evaluate(part, dict.fromkeys(names, 1))
+            except (SyntaxError, ValueError):
                 raise grammar.ContractTextError(
                     key, f"{part!r} is no expression", "+ - * / // %, cdiv, min, max"
                 ) from None

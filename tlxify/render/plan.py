@@ -119,5 +119,5 @@ def stage_bytes(plan: Plan, config: LaunchConfig, *, stays: bool = False) -> int
     sides = [buffer.tile for ring, buffer in plan.buffers() if (ring.depth == "1") is stays]
     try:
         return ITEM_BYTES * sum(evaluate(f"{rows} * {columns}", dict(config.values)) for rows, columns in sides)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, ValueError):
         return None

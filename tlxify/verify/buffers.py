@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contract import Contract, Drawn, TensorSpec, complete, evaluate
+from ..contract import Contract, Drawn, TensorSpec, Undefined, complete, evaluate
 from .cases import Case, Data
 from .described import describable
 from .dtypes import FORMATS, bits, encode, storage
@@ -93,12 +93,19 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     Raises:
         Inapplicable: the contract ties strides together in a way that the case's layouts contradict, or wants a
             descriptor of what none can describe.
-        KeyError, ValueError: the contract names a size that nothing defines.
+        ContractFault: an expression of the contract has no value.
     """
     constants = case.constants(contract)
     scalars: dict[str, object] = dict(case.values)
     known = {**scalars, **constants}
     complete(contract, known)
+    for name, expression in contract.computed:
+        if name in contract.parameters:
+            try:
+                evaluate(expression, known)
+            except Undefined:
+                if name not in known:
+                    raise
     scalars.update((name, known[name]) for name, _ in contract.computed if name in known)
     scalars.update(dict.fromkeys(contract.absent))
     grid = settle_grid(contract, known)

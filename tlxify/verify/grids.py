@@ -7,7 +7,7 @@ from .cases import Case
 
 
 def grid_of(contract: Contract, case: Case) -> tuple[int, ...]:
-    """The grid of a case. Raises KeyError and ValueError where the contract names a size that nothing defines."""
+    """The grid of a case. Raises ContractFault where the contract does not tell."""
     known: dict[str, object] = {**dict(case.values), **case.constants(contract)}
     complete(contract, known)
     return settle_grid(contract, known)
@@ -18,6 +18,9 @@ def settle_grid(contract: Contract, known: dict[str, object]) -> tuple[int, ...]
 
     A free size `grid_0` is by convention the extent of grid axis 0 (a tensor with one row per program). Where the axis
     has an expression of its own, that decides, and the size is corrected in `known`.
+
+    Raises:
+        ContractFault: an expression has no value.
     """
     grid = []
     for axis, expression in enumerate(contract.grid):

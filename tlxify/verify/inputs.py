@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ..contract import Contract, TensorSpec, cdiv, evaluate, extent_of
+from ..contract import Contract, TensorSpec, cdiv, extent_of
 from .cases import ALL_SCHEDULES, FEW_SCHEDULES, ONE_SCHEDULE, Case, Data, Layout, Path
 from .layouts import usual_layouts
 
@@ -195,10 +195,8 @@ def _whole(contract: Contract, constants: dict[str, object], values: dict[str, o
 
 
 def _step(text: str, known: dict[str, object]) -> int:
-    try:
-        return evaluate(text, known)
-    except KeyError:
-        return SMALL_TILE  # a tile that neither the config nor the call names
+    extent = extent_of(text, known)
+    return SMALL_TILE if extent is None else extent  # a tile that neither the config nor the call names
 
 
 def with_sizes(case: Case, contract: Contract, **sizes: int) -> Case:

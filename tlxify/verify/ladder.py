@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
+from ..contract import ContractFault
 from ..conversion import Conversion
 from ..diagnostics import Diagnostic
 from ..verdict import Evidence, Rung, Verdict
@@ -13,6 +15,7 @@ from .child import Job, Limits, Outcome, run_job
 from .protocol import check_protocol, worlds_of
 from .ran import run_rung
 from .requirements import missing_for_gpu, missing_for_simulation
+from .unlaunchable import CODE, contract_fault
 
 #: Children that work at a time.
 PROCESSES = 2
@@ -80,9 +83,18 @@ class _Ladder:
             # A broken protocol is simulated all the same: seeing what goes wrong says more than that it may.
             if not held and rung > Rung.SIMULATED:
                 break
-            found = step()
+            try:
+                found = step()
+            except ContractFault as fault:
+                found = [contract_fault(self.conversion.contract, rung, str(fault), self.conversion.file)]
             if found is None:
                 break
+            faults = [item for item in found if item.code == CODE]
+            if faults and all(item.ok for item in found if item.code != CODE):
+                # Where no launch is known there is nothing to compare: no fault of the conversion.
+                self.source_fails, found = True, [replace(faults[0], ok=True)]
+            elif faults:  # what the conversion did wrong in another launch stands
+                found = [item for item in found if item.code != CODE]
             self.evidence += found
             held = held and all(item.ok for item in found) and not self.source_fails
             if held:
@@ -142,6 +154,8 @@ class _Ladder:
         configs = {index for figure in figures for index in figure.get("configs", ())}
         if not configs:
             taker = "the specialized kernel" if self.conversion.version is None else "the second version"
+            if unmade := next(filter(None, (figure.get("unmade") for figure in figures)), None):
+                return [contract_fault(self.conversion.contract, Rung.SIMULATED, unmade, self.conversion.file)]
             text = f"no launch of the contract suits {taker}"
             if self.replay is not None:
                 text = f"this launch does not suit {taker}: nothing was compared"
@@ -167,16 +181,12 @@ class _Ladder:
         """What a failing source means: a fault of its own, or of the contract where nobody but us says it is valid."""
         contract, why = self.conversion.contract, message.splitlines()[0]
         if contract.origin == "inferred":
-            said = Diagnostic.of(
-                "TLX606", None, name=contract.kernel, why=f"on what was inferred it fails itself: {why}"
-            )
-            code = "contract-fault"
-        else:
-            said = Diagnostic.of("TLX603", None, name=contract.kernel, why=why)
-            code = "source-fails"
+            why = f"on what was inferred it fails itself: {why}"
+            return contract_fault(contract, Rung.SIMULATED, why, self.conversion.file, message)
+        said = Diagnostic.of("TLX603", None, name=contract.kernel, why=why)
         text = f"{said.code} {said.message.splitlines()[0]}"
         detail = f"{message}\nhelp: {said.remedy}"
-        return Evidence(Rung.SIMULATED, True, code, text, detail, self.conversion.file, 0)
+        return Evidence(Rung.SIMULATED, True, "source-fails", text, detail, self.conversion.file, 0)
 
     def compiled(self) -> list[Evidence]:
         """Cubins of all variants."""

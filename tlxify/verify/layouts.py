@@ -27,7 +27,7 @@ def extents_of(spec: TensorSpec, known: MutableMapping[str, object]) -> tuple[in
     """How long each axis is; none is less than nothing, where a size is 0 and its last tile would lie before the first.
 
     Raises:
-        KeyError, ValueError: the contract names a size that nothing defines.
+        ContractFault: an expression of the contract has no value.
     """
     return tuple(max(0, evaluate(extent, known)) for extent in spec.shape)
 
@@ -42,7 +42,7 @@ def settled_strides(
         chosen: names of the strides that a launch chooses.
 
     Raises:
-        KeyError, ValueError: the contract names a size that nothing defines.
+        ContractFault: an expression of the contract has no value.
     """
     for expression, stride in zip(spec.strides, wanted, strict=True):
         if expression in chosen:

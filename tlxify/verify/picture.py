@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..conversion import Conversion
-from .buffers import make_arguments
+from .buffers import Inapplicable, make_arguments
 from .dispatch import resolve
 from .inputs import full_size_case
 from .loading import load
@@ -36,7 +36,11 @@ def draw(conversion: Conversion, file: str) -> str:
     reason = "the contract has no config"
     for index in range(len(conversion.contract.configs)):
         case = full_size_case(conversion.contract, index, tiles=1, trips=TRIPS)
-        arguments = make_arguments(conversion.contract, case, 0)
+        try:
+            arguments = make_arguments(conversion.contract, case, 0)
+        except Inapplicable as unmade:
+            reason = str(unmade)
+            continue
         tensors: dict[str, Any] = {name: tlx.sim.tensor(memory.array) for name, memory in arguments.tensors.items()}
         dispatch = resolve(loaded, case, arguments, tensors)
         if dispatch.path == "specialized" and dispatch.grid != ():

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..contract import ContractFault
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 from .buffers import Arguments, Inapplicable, make_arguments
@@ -54,6 +55,8 @@ class Tally:
     #: Some output of some launch was not zero all over.
     telling: bool = False
     source_fails: str = ""
+    #: Why no launch can be made of the first such case among those that the specialized kernel must take.
+    unmade: str = ""
     findings: dict[tuple[str, int, str], Evidence] = field(default_factory=dict)
 
     def found(self, evidence: Evidence) -> None:
@@ -100,7 +103,10 @@ class Simulation:
         case = next((case for case in cases if case.tiles and case.config == 0), None)
         if case is None:
             return True
-        arguments = make_arguments(self.contract, case, 0)
+        try:
+            arguments = make_arguments(self.contract, case, 0)
+        except Inapplicable:
+            return True  # nothing is known against them
         dispatch = resolve(self.loaded, case, arguments, _tensors(arguments))
         try:
             tlx.sim.run(dispatch.kernel, dispatch.grid, (), dict(dispatch.kwargs))
@@ -112,7 +118,10 @@ class Simulation:
         """The tensors read through descriptors on the first launch that is specialized."""
         for case in edge_cases(self.contract):
             if case.path == "specialized" and case.zeroed is None:
-                arguments = make_arguments(self.contract, case, 0)
+                try:
+                    arguments = make_arguments(self.contract, case, 0)
+                except (Inapplicable, ContractFault):
+                    continue  # running the cases says so
                 tensors = _tensors(arguments)
                 dispatch = resolve(self.loaded, case, arguments, tensors)
                 if dispatch.path == "specialized":
@@ -120,11 +129,21 @@ class Simulation:
         return frozenset()
 
     def run(self, case: Case) -> None:
-        """Runs one case under its schedules; what it finds goes to the tally."""
+        """Runs one case under its schedules; what it finds goes to the tally.
+
+        Raises:
+            ContractFault: the contract says nothing of such a launch.
+        """
         try:
             arguments = make_arguments(self.contract, case, 0)
-        except Inapplicable:
+        except Inapplicable as reason:
+            if case.path == "specialized":
+                self.tally.unmade = self.tally.unmade or str(reason)
             return
+        except ContractFault as fault:
+            if case.daring:
+                return
+            raise type(fault)(f"{fault}, with {case}") from None
         self.tally.cases += 1
         dispatch = resolve(self.loaded, case, arguments, _tensors(arguments))
         if (text := misdirected(case, arguments, dispatch, self.views, self.loaded.bound.converted)) is not None:
@@ -222,7 +241,8 @@ class Simulation:
 
         def fails(smaller: Case) -> bool:
             self.tally = Tally()
-            self.run(replace(smaller, schedules=schedules or case.schedules))
+            with contextlib.suppress(ContractFault):  # so small that the contract says nothing of it
+                self.run(replace(smaller, schedules=schedules or case.schedules))
             return bool(codes & {evidence.code for evidence in self.tally.findings.values()})
 
         least = shrunk(self.contract, case, fails)
@@ -274,7 +294,12 @@ def simulate(
     todo = [case for number, case in enumerate(chosen) if number % of == which]
     for number, case in enumerate(todo, 1):
         progress(f"simulated: {number}/{len(todo)} {case.name}")
-        simulation.run(case)
+        try:
+            simulation.run(case)
+        except ContractFault:
+            if simulation.tally.findings:
+                return simulation.tally  # what the conversion did wrong before matters more
+            raise
         if minimal and simulation.tally.findings:
             progress(f"simulated: shrinking {case.name}")
             simulation.shrink(case)
@@ -285,7 +310,9 @@ def simulate(
         found = retiled(simulation.loaded.source, simulation.contract, conversion.file)
         if found is not None:
             simulation.tally.found(found)
-    if drawn and not simulation.tally.findings:
+    # Where none of the edge cases can be had, the few that can be drawn all the same would prove too little.
+    unmade = simulation.tally.unmade and not simulation.tally.configs
+    if drawn and not simulation.tally.findings and not unmade:
         progress(f"simulated: {drawn} drawn launches")
         _explore(simulation, drawn)
     return simulation.tally
@@ -297,6 +324,7 @@ def _explore(simulation: Simulation, drawn: int) -> None:
 
     from .strategies import cases
 
+    faults: list[ContractFault] = []
     phases = (Phase.generate, Phase.shrink)
     checks = list(HealthCheck)
 
@@ -306,12 +334,18 @@ def _explore(simulation: Simulation, drawn: int) -> None:
     @given(cases(simulation.contract))
     def tried(case: Case) -> None:
         simulation.tally.findings.clear()
-        simulation.run(case)
+        try:
+            simulation.run(case)
+        except ContractFault as fault:
+            faults.append(fault)
         assert not simulation.tally.findings
 
     # The smallest failing case runs last: the tally holds its findings.
     with contextlib.suppress(AssertionError):
         tried()
+    # What the conversion does wrong matters more than a launch that there is none of.
+    if faults and not simulation.tally.findings:
+        raise faults[0]
 
 
 def _tensors(arguments: Arguments) -> dict[str, Any]:

@@ -13,8 +13,10 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, TextIO
 
+from ..contract import ContractFault
 from ..verdict import Evidence
 from .child import Job
+from .unlaunchable import contract_fault
 
 #: Frames of a traceback that are shown: the innermost say what happened.
 _FRAMES = 6
@@ -32,6 +34,8 @@ def main() -> None:
     report = Report(answer)
     try:
         figures, findings = _work(job.name)(job, report)
+    except ContractFault as fault:
+        figures, findings = {}, [contract_fault(job.conversion.contract, job.rung, str(fault), job.conversion.file)]
     except (Exception, SystemExit) as error:
         detail = "".join(traceback.format_exception(error)[-_FRAMES:])
         text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
@@ -103,6 +107,7 @@ def simulate(job: Job, progress: Report) -> Result:
         "fills": tally.fills,
         "telling": tally.telling,
         "source_fails": tally.source_fails,
+        "unmade": tally.unmade,
     }
     return figures, list(tally.findings.values())
 

@@ -10,6 +10,7 @@ from ...diagnostics import Decline
 from ...facts import Facts
 from ...model import Kernel
 from ...parse.launches import call_sites
+from ...poly import REDUCED
 from ...starts import tile_lengths, uneven
 from .. import analyze
 from ..texts import words
@@ -18,6 +19,7 @@ from .dependent import dependent
 from .elements import valid
 from .extents import Extents
 from .hosted import without_descriptors
+from .integers import symbols_in
 from .launching import configs, tuned, with_idle_programs
 from .launching import grid as grid_of
 from .picking import thresholds
@@ -33,6 +35,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     sites = call_sites(kernel)
     tensors = Tensors(facts, extents, tiles, frozenset().union(*(site.strides for site in sites)))
     specs = valid(kernel, facts, tensors.specs())
+    _told(facts)
     free = list(tensors.sizes)
     sizes = words(e for t in specs if t.name in tensors.views for e in t.shape)
     strides = tensors.chosen | tensors.tied.keys()
@@ -103,6 +106,20 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         tuned=tuned(kernel),
         absent=tuple(p.name for p in kernel.params if p.name in absent),
     )
+
+
+def _told(facts: Facts) -> None:
+    """Raises Decline where tiles begin or end at the least or the largest of some elements: what those are is not told.
+
+    Elements that are anything would be no positions at all, and a launch of them none that the kernel is made for.
+    """
+    for span, access in facts.accesses:
+        for d in access.dimensions:
+            for place in (d.coordinate, d.limit):
+                symbols = symbols_in(place) if place is not None else ()
+                if any(symbol.name.startswith(REDUCED) for symbol in symbols):
+                    why = f"which numbers the elements may be that `{place}` is computed of is not known"
+                    raise Decline("TLX606", span, name=access.pointer, why=why)
 
 
 def _lengths(kernel: Kernel) -> set[str]:

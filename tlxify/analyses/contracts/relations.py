@@ -28,8 +28,9 @@ def relations(facts: Facts, extents: Extents, tiles: set[str], given: Iterable[t
         _picked(facts),
         _radices(facts, tiles),
         _loops(facts, extents),
-        _ladders(facts, extents),
+        # Before what strides and the grid make likely: a ratio of nothing is no launch at all.
         _ratios(facts, dict(given)),
+        _ladders(facts, extents),
         _chunked(facts),
     )
     for name, expression in (pair for source in sources for pair in source):
@@ -64,6 +65,8 @@ def _radices(facts: Facts, tiles: set[str]) -> Iterator[tuple[str, str]]:
     for _, access in facts.accesses:
         for d in access.dimensions:
             steps = dict(_steps(d.coordinate))
+            if len(steps) < len([*_steps(d.coordinate)]):
+                continue  # a row of elements, through which one index moves in two ways
             for low, step in steps.items():
                 if low.template != "({} % {})" or (count := _name(low.operands[1])) is None:
                     continue
@@ -72,7 +75,7 @@ def _radices(facts: Facts, tiles: set[str]) -> Iterator[tuple[str, str]]:
                     whole = _name(steps[other])
                     if whole is not None and whole not in tiles:
                         yield whole, f"{count} * {_text(step)}"
-                    elif whole is not None:
+                    elif whole is not None and steps[other] != step:
                         yield count, f"cdiv({steps[other].text()}, {step.text()})"
 
 

@@ -142,7 +142,8 @@ class Tensors:
         """Names that are strides, and nothing but strides: a launch may choose them.
 
         What is a factor of another stride as well, `H` beside `H * D`, counts what lies side by side; not so a stride
-        that the same tile also takes in steps of its own length, `s` and `s * BK`, or that launches say is a stride.
+        that the same tile also takes in steps of its own length, `s` and `s * BK`, or so many at a time that nothing
+        lies as far apart as that number says, `s` and `s * GROUPS`, or that launches say is a stride.
         """
         views = [view for views in self.views.values() for view in views]
         whole = {s for v in views for s in v.strides if s.isidentifier()}
@@ -150,7 +151,8 @@ class Tensors:
         for view in views:
             for names in (words([stride]) for stride in view.strides):
                 walked = names - self.tiles
-                if len(names) > 1 and not (len(walked) == 1 and walked <= {*view.strides}):
+                stepped = walked & {*view.strides}
+                if len(names) > 1 and not (len(stepped) == 1 and not (walked - stepped) & whole):
                     factors |= names
         return frozenset(whole - words(e for v in views for e in v.shape) - (factors - self.said) - self.tiles)
 
@@ -219,6 +221,8 @@ class Tensors:
             size, length = self.extents.of.get(dimension.axis), self.facts.axis(dimension.axis).length.text()
             if size is not None and size == length and dimension.coordinate.terms:
                 size = None  # the axis is one tile long, and tiles lie one after the other
+            elif dimension.limit is None and self._side_by_side(dimension):
+                size = None  # `(p % HEADS) * BT`: a row holds as many tiles, however long the axis is elsewhere
             return (self._beyond(dimension, size) if size is not None else None) or self._reached(dimension)
         if (index := batch_index(dimension.coordinate)) is not None:
             if index.free is not None:
@@ -230,6 +234,17 @@ class Tensors:
             return counted[0]
         last = self.scalars.upper(dimension.coordinate)
         return one_more(last) if last is not None else None
+
+    def _side_by_side(self, dimension: Dimension) -> bool:
+        """Whether there are as many tiles along an axis as a parameter says, and no mask knows of these."""
+        length = self.facts.axis(dimension.axis).length if dimension.axis is not None else Poly()
+        quotient, rest = dimension.coordinate.divide(length) if length.monomial else (Poly(), ONE)
+        symbol = next(iter(quotient.symbols)) if len(quotient.symbols) == 1 else None
+        if rest != Poly() or symbol is None or quotient != Poly.of(symbol) or symbol.template != "({} % {})":
+            return False
+        masked = (d for _, access in self.facts.accesses for d in access.dimensions if d.extent is not None)
+        told = any((d.axis, d.coordinate) == (dimension.axis, dimension.coordinate) for d in masked)
+        return symbol.operands[1].text().isidentifier() and not told
 
     def _beyond(self, dimension: Dimension, size: str) -> str:
         """The extent of an axis of that size that a caller's descriptor has several times, `group * K` apart."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...poly import Poly, Symbol
+from ...poly import REDUCED, Poly, Symbol
 from ..values import Value
 from .registry import Call, handles
 from .shapes import opaque
@@ -26,7 +26,7 @@ def reduce(run: Interpreter, call: Call) -> Value:
         run.axes.mark(value.axes[position], "reduced")
     axes = tuple(None if i in reduced else a for i, a in enumerate(value.axes) if keeps or i not in reduced)
     if not axes:
-        symbol = Symbol(f"reduced@{run.site(call.span)}")
+        symbol = Symbol(f"{REDUCED}{run.site(call.span)}")
         return Value(poly=Poly.of(symbol), loads=value.loads)
     return Value(axes=axes, loads=value.loads)
 
