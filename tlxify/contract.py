@@ -138,6 +138,8 @@ class Contract:
     aligned: tuple[str, ...] = ()
     #: Parameters that follow from others, as every launch in the source computes them: ("NT", "cdiv(T, BT)").
     computed: tuple[tuple[str, str], ...] = ()
+    #: Sizes that one tile covers and every access is masked by, with the tile: from 1 to its length.
+    covered: tuple[tuple[str, str], ...] = ()
     #: Constexprs that a tuner sets: a call does not tell them.
     tuned: tuple[str, ...] = ()
     #: Pointers that nothing is read or written through in these launches: None is passed for them.
@@ -160,8 +162,11 @@ class Contract:
 
 
 def complete(contract: Contract, known: dict[str, object]) -> None:
-    """Adds the parameters that follow from the `known` ones, as far as they do."""
-    pending = dict(contract.computed)
+    """Adds the parameters that follow from the `known` ones, as far as they do.
+
+    Sizes that a tile covers are as long as the tile where nothing else is known of them.
+    """
+    pending = {**{size: tile for size, tile in contract.covered if size not in known}, **dict(contract.computed)}
     while pending:
         settled = []
         for name, expression in pending.items():

@@ -168,7 +168,7 @@ def kernel(q, k, o, N, D, sq, sk, so, BM: tl.constexpr, BN: tl.constexpr, BD: tl
     tl.store(o + rows[:, None] * so + d[None, :], acc, mask=(rows[:, None] < N) & (d[None, :] < D))
 """
     )
-    assert ("D", "BD") in found.computed
+    assert ("D", "BD") in found.covered
     assert found.contracted is None or found.contracted[0] != "D"
 
 

@@ -215,6 +215,7 @@ def block_pointer(x, y):
     tl.store(y + tl.arange(0, 64), tl.load(pointer))
 
 
+@pytest.mark.skipif(hasattr(tl.core, "_block_ptr"), reason="this Triton makes block pointers of pointers by itself")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_block_pointers_are_declined():
     with pytest.raises(CompilationError):

@@ -544,6 +544,7 @@ def test_errors_name_their_file():
     assert "ring[3]" in Path(file).read_text().split("\n")[int(line) - 1]
 
 
+@pytest.mark.skipif(hasattr(tl.core, "_block_ptr"), reason="this Triton makes block pointers of pointers by itself")
 def test_block_pointers():
     with pytest.raises(CompilationError, match=r"block.?p(oin)?t"):
         tlx.compile(block_pointer, {"out": "*fp16"})

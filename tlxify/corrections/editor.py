@@ -59,6 +59,7 @@ class Editor:
         self.whole: dict[str, list[str]] = defaultdict(list)
         for size, step in contract.whole:
             self.whole[size].append(step)
+        self.covered = dict(contract.covered)
         self.aligned = set(contract.aligned)
         self.absent = set(contract.absent)
         self.free = list(contract.free_sizes)
@@ -103,6 +104,7 @@ class Editor:
             free_sizes=tuple(self.free),
             multiples=tuple((size, step) for size, steps in self.multiples.items() for step in dict.fromkeys(steps)),
             whole=tuple((size, step) for size, steps in self.whole.items() for step in dict.fromkeys(steps)),
+            covered=tuple(self.covered.items()),
             aligned=tuple(sorted(self.aligned)),
             computed=tuple(self.computed.items()),
             absent=tuple(name for name in self.signature.parameters if name in self.absent),
@@ -129,6 +131,7 @@ class Editor:
             self.bounds,
             self.multiples,
             self.whole,
+            self.covered,
         ):
             table.pop(name, None)
         self.aligned.discard(name)
@@ -207,7 +210,10 @@ class Editor:
         if said.kind is None:  # what is not said stays
             values = old_scalar.choices if old_scalar else old_constexpr.choices if old_constexpr else ()
             kept = Said(None, values, tuple(self.multiples.get(name, ())), self.bounds.get(name), name in self.aligned)
-            said = said.over(replace(kept, whole=tuple(self.whole.get(name, ()))))
+            kept = replace(kept, whole=tuple(self.whole.get(name, ())))
+            # Who says how long it is, or what it is computed as, says that it is not just any part of a tile.
+            free = said.bounds is None and said.expression is None and not said.choices
+            said = said.over(replace(kept, cover=self.covered.get(name) if free else None))
         self._forget(name)
         choices = said.choices or ()
         if said.dtype_of is not None and said.says is None:
@@ -222,6 +228,8 @@ class Editor:
             self.multiples[name] = list(said.multiples)
         if said.whole:
             self.whole[name] = list(said.whole)
+        if said.cover is not None:
+            self.covered[name] = said.cover
         if said.bounds is not None:
             self.bounds[name] = said.bounds
         if said.aligned:
@@ -249,13 +257,15 @@ class Editor:
         for text in texts:
             name, _, rest = text.partition(" ")
             said = read("free", rest, self._expressions) if rest.strip() else Said()
-            if said is None or said != Said(multiples=said.multiples, bounds=said.bounds):
-                allowed = "a name, with multiple_of(…) and 1..4096 behind it"
+            if said is None or said != Said(multiples=said.multiples, bounds=said.bounds, cover=said.cover):
+                allowed = "a name, with multiple_of(…), covered_by(…) and 1..4096 behind it"
                 raise grammar.ContractTextError("free", f"cannot read {text!r}", allowed)
             if said.multiples:
                 self.multiples[name] = list(said.multiples)
             if said.bounds is not None:
                 self.bounds[name] = said.bounds
+            if said.cover is not None:
+                self.covered[name] = said.cover
 
     def _grid(self, text: str) -> tuple[str, ...]:
         inner = text.strip()

@@ -27,6 +27,7 @@ CLAUSE = re.compile(
     r"|in \{(?P<choices>.*?)\}"
     r"|multiple_of\((?P<multiple>.+?)\)(?![^,\s])"
     r"|whole\((?P<whole>.+?)\)(?![^,\s])"
+    r"|covered_by\((?P<cover>.+?)\)(?![^,\s])"
     r"|says\((?P<says>\w+)\)"
     r"|(?P<aligned>aligned)\b"
     r"|(?P<low>\d+)\.\.(?P<high>\d*)"

@@ -25,6 +25,8 @@ class Said:
     says: str | None = None
     #: Steps of which the converted kernel needs whole ones.
     whole: tuple[str, ...] = ()
+    #: The tile that is no shorter than it.
+    cover: str | None = None
 
     def over(self, other: Said) -> Said:
         """This, and where it says nothing the other."""
@@ -38,6 +40,7 @@ class Said:
             self.dtype_of or other.dtype_of,
             self.says or other.says,
             self.whole or other.whole,
+            self.cover or other.cover,
         )
 
 
@@ -70,6 +73,9 @@ def read(key: str, text: str, expressions: Callable[[str, str], Iterable[str]]) 
             more = Said(multiples=(*said.multiples, *expressions(key, match["multiple"])))
         elif match["whole"]:
             more = Said(whole=(*said.whole, *expressions(key, match["whole"])))
+        elif match["cover"]:
+            (cover,) = expressions(key, match["cover"])
+            more = Said(cover=cover)
         elif match["says"]:
             more = Said(says=match["says"])
         elif match["aligned"]:

@@ -93,6 +93,7 @@ def _number(spec: ScalarSpec | ConstexprSpec, contract: Contract) -> str:
 def _limits(name: str, contract: Contract) -> str:
     texts = [f"multiple_of({step})" for size, step in contract.multiples if size == name]
     texts += [f"whole({step})" for size, step in contract.whole if size == name]
+    texts += [f"covered_by({tile})" for size, tile in contract.covered if size == name]
     texts += ["aligned"] if name in contract.aligned else []
     for size, low, high in contract.bounds:
         texts += [f"{low}..{'' if high is None else high}"] if size == name else []

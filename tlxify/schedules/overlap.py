@@ -15,7 +15,6 @@ Where two groups take turns, one issues its dots while the other is between its 
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
@@ -184,7 +183,7 @@ def _narrowed(facts: Facts, loop: LoopFact, late: Dot, step: DotStep) -> tuple[s
     """
     if late.a.narrowed is None or step.a.text != late.a.text:
         return None
-    read = {node.id for node in ast.walk(ast.parse(late.a.narrowed[1])) if isinstance(node, ast.Name)}
+    read = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", late.a.narrowed[1]))
     bound = {name for one in every(facts.statement(loop.span).body) for name in one.binds}
     return late.a.narrowed if read & bound <= {step.b.text} else None
 

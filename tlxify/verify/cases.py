@@ -54,6 +54,8 @@ class Case:
     def constants(self, contract: Contract) -> dict[str, object]:
         """The constexprs of this launch: the config's, with this case's tiles."""
         known = {**dict(contract.configs[self.config].values), **dict(self.tiles)}
+        values = dict(self.values)
+        known |= {size: values[size] for size, _ in contract.covered if size in values}
         complete(contract, known)
         return known
 

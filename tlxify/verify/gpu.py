@@ -21,7 +21,7 @@ from .compare import compare
 from .described import passed
 from .device import Hung, Launch, call_of, scratch_memory, settle
 from .grids import settle_grid
-from .inputs import edge_cases, full_size_case
+from .inputs import counted_in_tiles, edge_cases, full_size_case
 from .loading import Loaded, load
 from .oracle import as_constexpr
 from .record import Record
@@ -111,8 +111,7 @@ def gpu_cases(contract: Contract, *, guarded: bool = True) -> list[Case]:
             c.name: c.choices[0] for c in contract.constexprs if c.name in small.keys() - own.keys() and c.choices
         }
         scaled = {**dict(case.values), **called}
-        pairs = [*contract.tiled, *([contract.contracted] if contract.contracted else [])]
-        for size, tile in pairs:
+        for size, tile in counted_in_tiles(contract):
             value, full = scaled[size], extent_of(tile, {**own, **called})
             step = extent_of(tile, {**own, **called, **small})
             if isinstance(value, int) and step and full:

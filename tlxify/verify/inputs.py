@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from ..contract import Contract, TensorSpec, cdiv, extent_of
+from ..contract import Contract, TensorSpec, cdiv, complete, extent_of
 from .cases import ALL_SCHEDULES, FEW_SCHEDULES, ONE_SCHEDULE, Case, Data, Layout, Path
 from .layouts import usual_layouts
 
@@ -25,6 +25,8 @@ def small_tiles(contract: Contract, config: int) -> tuple[tuple[str, int], ...]:
     """Tiles for quick simulation, never larger than the config's, rows and columns different where they can be."""
     constants = dict(contract.configs[config].values)
     rows = {tile for _, tile in contract.tiled[:1]}
+    # Where rows lie as far apart as they are long, the TMA takes whole 16 elements: half of such a tile is the least.
+    rows |= {tile for size, tile in contract.covered if size in contract.aligned}
     tiles = {}
     for tile in _tiles(contract):
         own = constants.get(tile)
@@ -57,12 +59,13 @@ def edge_cases(contract: Contract, *, guarded: bool = True) -> tuple[Case, ...]:
             cases += _trips(contract, index, thorough=not seen)
         seen.add(shape)
     cases += _sizes(contract)
+    cases += _covered(contract)
     cases += _layouts(contract)
     cases += _data(contract)
     cases += _options(contract)
     cases += _fallbacks(contract)
     cases += [_own_tiles(contract, index) for index in range(len(contract.configs))]
-    cases = [suited for case in cases if (suited := _suited(contract, case)) is not None]
+    cases = [told(contract, suited) for case in cases if (suited := _suited(contract, case)) is not None]
     if not guarded:
         cases = [replace(case, path="any") for case in cases if case.zeroed is None and not _troubled(case)]
     distinct: dict[Case, Case] = {}
@@ -110,11 +113,16 @@ def full_size_case(contract: Contract, index: int, *, odd: bool = False, tiles: 
     return with_sizes(replace(base, name="full size", layouts=layouts), contract, **sizes)
 
 
+def counted_in_tiles(contract: Contract) -> list[tuple[str, str]]:
+    """Sizes that are so many tiles, or less than one, with the tile."""
+    return [*contract.tiled, *([contract.contracted] if contract.contracted else []), *contract.covered]
+
+
 def own_tiles(contract: Contract, case: Case) -> Case:
     """The case with the config's own tiles: as many of them along each size, with as much left over."""
     small, own = dict(case.tiles), dict(contract.configs[case.config].values)
     values = dict(case.values)
-    for size, tile in [*contract.tiled, *([contract.contracted] if contract.contracted else [])]:
+    for size, tile in counted_in_tiles(contract):
         value, step, full = values.get(size), extent_of(tile, {**own, **small}), extent_of(tile, own)
         if isinstance(value, int) and step and full:
             tiles = (value + step // 2) // step
@@ -159,6 +167,7 @@ def base_case(contract: Contract, index: int, *, small: bool = True) -> Case:
     for size, tile in contract.tiled:
         extent = tile_extent(constants, tile)
         values[size] = 2 * extent - 3
+    values |= {size: tile_extent(constants, tile) for size, tile in contract.covered}
     trips = None
     if contract.contracted is not None:
         size, tile = contract.contracted
@@ -208,7 +217,23 @@ def with_sizes(case: Case, contract: Contract, **sizes: int) -> Case:
         length = values.get(size)
         if isinstance(length, int):
             trips = cdiv(length, tile_extent(case.constants(contract), tile))
-    return replace(case, values=tuple(values.items()), trips=trips)
+    return told(contract, replace(case, values=tuple(values.items()), trips=trips))
+
+
+def told(contract: Contract, case: Case) -> Case:
+    """The case with the values of parameters that follow from others: what is printed is what is launched."""
+    following = dict(contract.computed)
+    known = {name: value for name, value in case.values if name not in following} | case.constants(contract)
+    complete(contract, known)
+    values = tuple((name, known.get(name, value) if name in following else value) for name, value in case.values)
+    return replace(case, values=values)
+
+
+def counting(contract: Contract) -> list[str]:
+    """Sizes of which a launch has more programs the larger they are, other than those that one tile covers."""
+    covered = {size for size, _ in contract.covered}
+    sizes = {*(scalar.name for scalar in contract.scalars if scalar.kind == "size"), *contract.free_sizes} - covered
+    return sorted(sizes & set(re.findall(r"[A-Za-z_]\w*", " ".join(contract.grid))))
 
 
 def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
@@ -280,6 +305,18 @@ def _sizes(contract: Contract) -> Iterator[Case]:
         for length in (stages * extent + 1, 2 * stages * extent - 1, extent // 2):
             case = replace(base, name=f"ragged {size}", schedules=ALL_SCHEDULES)
             yield with_sizes(case, contract, **{size: length})
+
+
+def _covered(contract: Contract) -> Iterator[Case]:
+    """Less than a tile of what one tile covers: all but one, some more than half, the least."""
+    base = base_case(contract, 0)
+    extents = {size: tile_extent(base.constants(contract), tile) for size, tile in contract.covered}
+    shares: tuple[Callable[[int], int], ...] = (lambda full: full - 1, lambda full: full // 2 + 1, lambda full: 1)
+    for share in shares if extents else ():
+        sizes = {size: max(1, share(extent)) for size, extent in extents.items()}
+        case = with_sizes(replace(base, daring=True, path="any", schedules=FEW_SCHEDULES), contract, **sizes)
+        given = dict(case.values)
+        yield replace(case, name="less than a tile: " + ", ".join(f"{size} = {given[size]}" for size in sizes))
 
 
 def _layouts(contract: Contract) -> Iterator[Case]:

@@ -12,6 +12,7 @@ from ..conversion import Conversion
 from ..diagnostics import Diagnostic
 from ..verdict import Evidence, Rung, Verdict
 from .child import Job, Limits, Outcome, run_job
+from .inputs import counting
 from .protocol import check_protocol, worlds_of
 from .ran import run_rung
 from .requirements import missing_for_gpu, missing_for_simulation
@@ -162,6 +163,15 @@ class _Ladder:
             return [Evidence(Rung.SIMULATED, False, "never-specialized", text, "", self.conversion.file, 1)]
         if total("compared") and self.replay is None and not any(figure.get("telling") for figure in figures):
             text = "every result of the source is zero in every launch of the contract: equal results say nothing"
+            return [Evidence(Rung.SIMULATED, False, "vacuous", text, "", self.conversion.file, 1)]
+        programs = max((int(figure.get("programs", 0)) for figure in figures), default=0)
+        if (
+            total("compared")
+            and self.replay is None
+            and programs == 1
+            and (sizes := counting(self.conversion.contract))
+        ):
+            text = f"no launch of the contract has a second program, although {' and '.join(sizes)} say how many"
             return [Evidence(Rung.SIMULATED, False, "vacuous", text, "", self.conversion.file, 1)]
         runs = f"{total('runs')} simulated launches of {total('cases')} cases, {len(configs)} configs: no finding"
         identical, compared = total("identical"), total("compared")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..contract import Contract, cdiv
 from .cases import Case, Data, Layout, Schedule
-from .inputs import tile_extent
+from .inputs import tile_extent, told
 
 _LAYOUTS = typing.get_args(Layout)
 _DATA = typing.get_args(Data)
@@ -63,6 +63,11 @@ def case_of(text: str, contract: Contract) -> Case:
     if schedule not in ("late", "eager") and (isinstance(schedule, bool) or not isinstance(schedule, int)):
         raise ValueError(f"schedule is {schedule!r}; allowed are 'late', 'eager' and numbers")
     case = Case("replayed", config, tuple(values.items()), tuple(tiles.items()), tuple(layouts.items()))
+    for name, value in told(contract, case).values:
+        if values[name] != value:
+            raise ValueError(
+                f"values.{name} is {values[name]!r}; by the contract it follows from others, and is {value!r}"
+            )
     case = replace(case, dtype=dtype, data=kind, path="any", schedules=(schedule,), zeroed=data.get("zeroed"))
     if case.zeroed is not None:
         return replace(case, trips=0)

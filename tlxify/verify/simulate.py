@@ -6,6 +6,7 @@ A case that fails is shrunk, and what is reported of it can be replayed.
 from __future__ import annotations
 
 import contextlib
+import math
 import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -50,6 +51,8 @@ class Tally:
     unlifted: bool = False
     #: How often one program of the source executed one dot, at most.
     trips: int = 0
+    #: Programs of one launch that was compared, at most.
+    programs: int = 0
     #: How often one program of the conversion filled the slots of one place, at most.
     fills: int = 0
     #: Some output of some launch was not zero all over.
@@ -171,6 +174,7 @@ class Simulation:
             return
         self.tally.took(case)
         self.tally.trips = max(self.tally.trips, expected.trips)
+        self.tally.programs = max(self.tally.programs, math.prod(arguments.grid))
         self.tally.unlifted |= expected.exact is None
         plain = self.loaded.conversion.plain or (self.version is not None and not self.version.uses_tlx)
         for number, schedule in enumerate(ONE_SCHEDULE if plain else case.schedules):

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from ..contract import Contract
 from .buffers import Arguments, Inapplicable, make_arguments
 from .cases import ALL_SCHEDULES, Case, Data, Layout
-from .inputs import base_case, stages_of, tile_extent, with_sizes
+from .inputs import base_case, stages_of, tile_extent, told, with_sizes
 from .replay import token
 
 #: In the order in which hypothesis simplifies. Rows that begin anywhere are rare: most kernels leave them to another.
@@ -97,12 +97,14 @@ def cases(draw: Callable[..., Any], contract: Contract, *, small: bool = True) -
         sizes[size] = draw(_around(tile_extent(constants, tile), 2 * stages_of(contract, index) + 2))
     for size, tile in contract.tiled:
         sizes[size] = draw(_around(tile_extent(constants, tile), 2))
+    for size, tile in contract.covered:
+        sizes[size] = draw(st.integers(1, tile_extent(constants, tile)))
     case = with_sizes(base, contract, **sizes)
     layouts = [
         (tensor.name, draw(st.sampled_from([one for one in LAYOUTS if not tensor.layouts or one in tensor.layouts])))
         for tensor in contract.tensors
     ]
-    return replace(
+    chosen = replace(
         case,
         name="drawn",
         values=tuple({**dict(case.values), **draw(_choices(contract, frozenset(constants)))}.items()),
@@ -111,7 +113,10 @@ def cases(draw: Callable[..., Any], contract: Contract, *, small: bool = True) -
         data=draw(st.sampled_from(DATA)),
         path="any",
         schedules=(draw(st.sampled_from(ALL_SCHEDULES)),),
+        # Whether a source stands less than a tile of what one tile covers, it alone knows.
+        daring=bool(contract.covered),
     )
+    return told(contract, chosen)
 
 
 def _around(extent: int, most: int) -> st.SearchStrategy[int]:

@@ -106,6 +106,7 @@ def simulate(job: Job, progress: Report) -> Result:
         "trips": tally.trips,
         "fills": tally.fills,
         "telling": tally.telling,
+        "programs": tally.programs,
         "source_fails": tally.source_fails,
         "unmade": tally.unmade,
     }

@@ -23,7 +23,7 @@ from .integers import symbols_in
 from .launching import configs, tuned, with_idle_programs
 from .launching import grid as grid_of
 from .picking import thresholds
-from .roles import covered, loaded, roles, stops_with, walked
+from .roles import covered, loaded, masked, remaining, roles, stops_with, walked
 from .tensors import Tensors
 
 
@@ -64,6 +64,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     whole = covered(facts, extents)
     depth = walked(facts, extents, loop) or depth
     rows, columns, depth = (pair if pair and pair[0] not in whole else None for pair in (rows, columns, depth))
+    others = [pair for pair in remaining(facts, extents, (rows, columns)) if pair[0] not in whole]
     counted = loop is None or loop.stop is None or not loaded(facts, loop.stop)
     computed = dependent(
         facts,
@@ -71,7 +72,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         tensors,
         sites,
         tiles,
-        driven={pair[0] for pair in (rows, columns, depth) if pair is not None},
+        driven={pair[0] for pair in (rows, columns, depth, *others) if pair is not None},
         fixed=strides | absent,
         covering={size: tile for size, tile in whole.items() if size in sizes - tiles},
         trips=depth[0] if depth is not None else None,
@@ -79,6 +80,10 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     for name, expression in thresholds(facts, tensors.scalars.elements):
         if name not in sizes | strides | tiles:
             computed.setdefault(name, expression)
+    # Where all is masked, a launch chooses how much of the tile there is.
+    partly = {size: tile for size, tile in whole.items() if computed.get(size) == tile and masked(facts, size)}
+    for size in partly:
+        del computed[size]
     free += sorted(words(computed.values()) - names - set(free))
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
@@ -96,13 +101,14 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         empties=depth is None or all(stops_with(loop, depth[0]) for loop in facts.loops if loop.span in around_dots),
         tiled=tuple(
             pair
-            for pair in (rows, columns, None if counted else depth)
+            for pair in (rows, columns, None if counted else depth, *others)
             if pair and (pair != depth or not counted) and pair[0] not in computed
         ),
         multiples=tuple(pair for pair in dict.fromkeys(extents.multiples) if pair[0] not in tiles),
         whole=tuple(dict.fromkeys(_whole(facts))),
         aligned=_aligned(facts, sizes, tiles),
         computed=tuple(computed.items()),
+        covered=tuple(partly.items()),
         tuned=tuned(kernel),
         absent=tuple(p.name for p in kernel.params if p.name in absent),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ...facts import Facts, LoopFact
 from ...poly import Poly
 from .extents import Extents
@@ -16,19 +18,48 @@ def roles(facts: Facts, extents: Extents) -> tuple[Sized | None, Sized | None, S
 
     Without a dot, of the rows and the columns of the first tile that is stored, or else loaded.
     """
-
-    def sized(axis: int | None) -> Sized | None:
-        if axis is None or not extents.of.get(axis, "").isidentifier():
-            return None  # no size of its own: it follows from others
-        length = facts.axis(axis).length.text()
-        return (extents.of[axis], length) if extents.of[axis] != length else None  # else one tile is all there is
-
     if not facts.dots:
         tiles = [*(store.axes for store in facts.stores), *(load.axes for load in facts.loads)]
         rows, columns = next((axes for axes in tiles if len(axes) == 2 and None not in axes), (None, None))
-        return sized(rows), sized(columns), None
+        return sized(facts, extents, rows), sized(facts, extents, columns), None
     dot = facts.dots[0]
-    return sized(dot.a.axes[0]), sized(dot.b.axes[1]), sized(dot.a.axes[1])
+    return (
+        sized(facts, extents, dot.a.axes[0]),
+        sized(facts, extents, dot.b.axes[1]),
+        sized(facts, extents, dot.a.axes[1]),
+    )
+
+
+def sized(facts: Facts, extents: Extents, axis: int | None) -> Sized | None:
+    """(extent, tile) of an axis; None if it has no size of its own, or one tile is all there is."""
+    if axis is None or not extents.of.get(axis, "").isidentifier():
+        return None  # it follows from others
+    length = facts.axis(axis).length.text()
+    return (extents.of[axis], length) if extents.of[axis] != length else None
+
+
+def remaining(facts: Facts, extents: Extents, named: Collection[Sized | None]) -> list[Sized]:
+    """Of a kernel without a dot, all other (extent, tile): of vectors, and of further tiles.
+
+    Nothing else says how many programs and trips it takes to see all that the kernel does.
+    """
+    if facts.dots:
+        return []
+    known = {pair[0] for pair in named if pair is not None}
+    found: dict[str, str] = {}
+    for _, access in facts.accesses:
+        for dimension in access.dimensions:
+            pair = sized(facts, extents, dimension.axis)
+            if pair is not None and pair[0] not in known:
+                found.setdefault(*pair)
+    return list(found.items())
+
+
+def masked(facts: Facts, size: str) -> bool:
+    """Whether all accesses along axes of that size are masked by it: a tile may then be longer than the axis."""
+    dimensions = [d for _, access in facts.accesses for d in access.dimensions if d.axis is not None]
+    axes = {d.axis for d in dimensions if d.extent is not None and d.extent.text() == size}
+    return bool(axes) and all(d.extent is not None for d in dimensions if d.axis in axes)
 
 
 def covered(facts: Facts, extents: Extents) -> dict[str, str]:

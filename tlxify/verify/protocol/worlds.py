@@ -91,6 +91,7 @@ def _world(
     for size, tile in contract.tiled:
         extent = constants.get(tile, 64)
         values[size] = 2 * extent - 3 if isinstance(extent, int) else 125
+    values |= {size: extent_of(tile, values) or 64 for size, tile in contract.covered}
     if contract.contracted is not None:
         size, tile = contract.contracted
         extent = extent_of(tile, values)
