@@ -1,4 +1,4 @@
-"""The child's side: reads one job, does it, writes JSON lines. Run as `python -m tlxify.verify.worker`."""
+"""The child's side: reads one job, does it, writes JSON lines. Run as `python -m tlxify.verify.worker PARENT`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from typing import Any, TextIO
 
 from ..verdict import Evidence
 from .child import Job
+from .lifeline import hold
 
 #: Frames of a traceback that are shown: the innermost say what happened.
 _FRAMES = 6
 
 
 def main() -> None:
-    """Does the job on standard input."""
+    """Does the job on standard input, as long as the process lives that the argument names."""
     # What the kernel's module prints must not mix with the answer.
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     job: Job = pickle.load(sys.stdin.buffer)
+    hold(int(sys.argv.pop()), job.limits.seconds)
     if job.limits.memory is not None:
         resource.setrlimit(resource.RLIMIT_AS, (job.limits.memory, job.limits.memory))
 
