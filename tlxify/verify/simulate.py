@@ -175,7 +175,10 @@ class Simulation:
         except tlx.sim.SimulationError as error:
             line = error.site.line if error.site is not None else 0
             text = self.loaded.shown(str(error))
-            self.tally.found(self._evidence("simulation", text, case, schedule, line=line))
+            code = "simulation"
+            if isinstance(error, tlx.sim.EndlessError):
+                code, text = "no-end", error.message
+            self.tally.found(self._evidence(code, text, case, schedule, line=line))
             return False
         self.tally.fills = max(self.tally.fills, report.fills)
         for finding in report.findings:
@@ -276,8 +279,10 @@ def simulate(
         progress(f"simulated: {number}/{len(todo)} {case.name}")
         simulation.run(case)
         if minimal and simulation.tally.findings:
-            progress(f"simulated: shrinking {case.name}")
-            simulation.shrink(case)
+            # Smaller launches of what does not end take as long.
+            if {code for code, _, _ in simulation.tally.findings} != {"no-end"}:
+                progress(f"simulated: shrinking {case.name}")
+                simulation.shrink(case)
             return simulation.tally
         if simulation.tally.failed >= enough or simulation.tally.source_fails:
             return simulation.tally
