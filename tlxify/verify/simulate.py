@@ -240,7 +240,7 @@ class Simulation:
         self.failed[code] = case.schedules[0] if schedule is None else schedule
         tried = f"with {case}" + ("" if schedule is None else f", schedule {schedule!r}")
         launch = token(case, schedule)
-        command = shlex.join([*conversion.command, "--replay", launch]) if conversion.command else ""
+        command = shlex.join([*conversion.command, conversion.replaying, launch]) if conversion.command else ""
         command = command or f"tlxify.verify.verify(conversion, replay={launch!r})"
         told = "\n".join(filter(None, (detail, tried, f"replay: {command}")))
         return Evidence(Rung.SIMULATED, False, code, text.splitlines()[0], told, conversion.file, line)
