@@ -170,11 +170,26 @@ def test_what_the_analyses_took_for_something_else_can_be_put_right():
         ("configs", ["BLOCK_M: 64"], '"BLOCK_M=128'),
         ("configs", "BLOCK_M=64", "is no list of texts"),
         ("free", ["heads and shoulders"], "cannot read"),
+        (
+            "ACTIVATION",
+            "tile",
+            r'ACTIVATION has no values, .*; allowed: "tile in \{64, 128\}", "= expression", or configs',
+        ),
+        ("ACTIVATION", "int", 'ACTIVATION has no values, .*; allowed: "int in '),
     ],
 )
 def test_what_cannot_be_read_names_key_and_what_is_allowed(key, entry, why):
     with pytest.raises(ContractTextError, match=f"^{key}: .*{why}"):
         corrected(CONTRACT, SIGNATURE, {key: entry})
+
+
+def test_lengths_may_get_their_values_in_any_way():
+    for entry in ("tile in {64}", "64", "= 2 * BLOCK_M", "flag"):
+        corrected(CONTRACT, SIGNATURE, {"ACTIVATION": entry})
+    corrected(CONTRACT, SIGNATURE, {"BLOCK_M": "tile"})
+    corrected(
+        CONTRACT, SIGNATURE, {"ACTIVATION": "tile", "configs": ["BLOCK_M=64, BLOCK_N=64, BLOCK_K=64, ACTIVATION=1"]}
+    )
 
 
 def test_every_element_type_has_a_storage():

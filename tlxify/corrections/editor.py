@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..contract import (
     ANY_STRIDE,
@@ -90,6 +91,7 @@ class Editor:
                 "configs": tuple(map(grammar.launch_config, grammar.texts_of("configs", entries["configs"]))),
                 "configs_known": True,
             }
+        self._valued([key for key in entries if key in self.constexprs], changes.get("configs", self.contract.configs))
         for text in grammar.texts_of("multiples", entries.get("multiples", [])):
             size, step = self._pair("multiples", text, "of")
             self.multiples[size].append(step)
@@ -205,6 +207,16 @@ class Editor:
                     allowed = "what all of them may be, or dtype_of(…) with its own name in the entry of another"
                 raise grammar.ContractTextError(first, f"these have one element type, but {each}", allowed)
             self.tensors.update((spec.name, replace(spec, dtypes=dtypes)) for spec in members)
+
+    def _valued(self, said: Sequence[str], configs: Any) -> None:
+        """Lengths and numbers that a launch cannot do without get a value from somewhere."""
+        for name in said:
+            spec = self.constexprs[name]
+            if spec.kind not in ("tile", "int") or spec.choices or spec.dtype_of or name in self.computed:
+                continue
+            if not configs or not all(name in dict(config.values) for config in configs):
+                allowed = f'"{spec.kind} in {{64, 128}}", "= expression", or configs = ["{name}=64, …"]'
+                raise grammar.ContractTextError(name, f"{name} has no values, and not every config sets it", allowed)
 
     def _number(self, name: str, text: str) -> None:
         constexpr = name in self.signature.constexprs

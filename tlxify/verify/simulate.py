@@ -46,7 +46,12 @@ class Tally:
     compared: int = 0
     #: Worst error of the conversion and of the source on the same output.
     worst: tuple[float, float] = (0.0, 0.0)
-    unlifted: bool = False
+    #: Cases of which the source was run, and those of them that have no exact oracle.
+    references: int = 0
+    unlifted: int = 0
+    #: Element types of tensors in cases with an exact oracle, and in those without.
+    lifted_types: set[str] = field(default_factory=set)
+    unlifted_types: set[str] = field(default_factory=set)
     #: How often one program of the source executed one dot, at most.
     trips: int = 0
     #: How often one program of the conversion filled the slots of one place, at most.
@@ -66,6 +71,13 @@ class Tally:
         """Counts a case that the specialized kernel takes."""
         self.specialized += 1
         self.configs.add(case.config)
+
+    def referred(self, arguments: Arguments, *, exact: bool) -> None:
+        """Counts a case whose source was run, and whether what it would be without rounding is known."""
+        self.references += 1
+        self.unlifted += not exact
+        types = self.lifted_types if exact else self.unlifted_types
+        types.update(memory.dtype for memory in arguments.tensors.values())
 
     def compared_with(self, comparison: Comparison) -> None:
         """Counts one comparison."""
@@ -152,7 +164,7 @@ class Simulation:
             return
         self.tally.took(case)
         self.tally.trips = max(self.tally.trips, expected.trips)
-        self.tally.unlifted |= expected.exact is None
+        self.tally.referred(arguments, exact=expected.exact is not None)
         plain = self.loaded.conversion.plain or (self.version is not None and not self.version.uses_tlx)
         for number, schedule in enumerate(ONE_SCHEDULE if plain else case.schedules):
             if not self._run(case, schedule, number + 2, expected):
