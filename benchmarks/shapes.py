@@ -7,7 +7,11 @@ First everything is compiled, several kernels at a time (`--seconds` bounds this
 launch after the other, source and conversion in turns, each with the config that is fastest for it. Nothing else may
 use the GPU meanwhile. The report is one of `tlxify bench`, so `--against` works on it; rows say besides what the policy
 `stable` may know of the launch ("facts"), which is what rows of `tlx/launch/choices.toml` are made of
-(`python benchmarks/choices.py`). Exit status 1 if a launch could not be measured.
+(`python benchmarks/choices.py`).
+
+A report that is there is continued: launches that it has times of are kept, while the conversion, the machine and the
+number of rounds are the same and `--again` says nothing else; so a run that `--limit` cuts short is continued by the
+next. Exit status 1 if a launch has no times.
 """
 
 from __future__ import annotations
@@ -18,16 +22,19 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.kernels import Kernel, kernels
-from tlxify.bench.report import Row
+from tlxify.bench.report import Report, Row, row_of
 from tlxify.bench.run import Measured, bench, warm
 from tlxify.bench.session import config_text
-from tlxify.bench.shapes import filling, named
+from tlxify.bench.shapes import filling, named, title
 from tlxify.pipeline import SCHEDULES, TIERS
 from tlxify.verify.cases import Case
 from tlxify.verify.child import Limits
@@ -36,6 +43,8 @@ from tlxify.verify.layouts import usual_layouts
 from tlxify.verify.loading import Loaded, load
 
 ROUNDS = 9
+#: Kernel and schedule, launch, and digits that change with the conversion.
+Key = tuple[str, str, str]
 #: A position among the element types that a contract lists.
 FP8 = 2
 #: Sizes that are launched instead of those that fill the chip by rule; what is not named is as there. "dtype" is a
@@ -146,16 +155,91 @@ def facts_of(kernel: Kernel, loaded: Loaded, case: Case, config: str) -> dict[st
     return None
 
 
-def lines_of(found: list[Kernel], measured: list[Measured], rows: list[dict]) -> list[dict]:
-    """The rows as JSON holds them, each with the facts of its launch."""
-    lines = iter(rows)
-    told = []
-    for kernel, each in zip(found, measured, strict=True):
-        loaded = load(kernel.conversion)
-        for case in each.cases:
-            line = next(lines)
-            told.append({**line, "facts": facts_of(kernel, loaded, case, line["configs"].get("converted", ""))})
-    return told
+@dataclass(frozen=True)
+class Launch:
+    """One launch that is to have a row."""
+
+    kernel: Kernel
+    case: Case
+
+    @property
+    def key(self) -> Key:
+        """What tells its row from all others."""
+        return self.kernel.title, title(self.kernel.conversion.contract, self.case), self.kernel.made
+
+
+def key_of(line: Mapping[str, Any]) -> Key:
+    """The same of a row as JSON holds it; reports of old do not say how a conversion was made."""
+    return line["kernel"], line["launch"], line.get("made", "")
+
+
+def machine() -> dict[str, str]:
+    """What a report says of the machine, whether or not anything is measured."""
+    import torch
+    import triton
+
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    return {"device": device, "torch": torch.__version__, "triton": triton.__version__}
+
+
+def kept(old: Mapping[str, Any], about: Mapping[str, object]) -> dict[Key, dict[str, Any]]:
+    """The rows with times of a report; none of one that says other things `about` the machine or the run."""
+    if any(old.get(name) != value for name, value in about.items()):
+        return {}
+    return {key_of(line): line for line in old.get("rows", ()) if timed(line)}
+
+
+def timed(line: Mapping[str, Any]) -> bool:
+    """Whether a row has the times of both."""
+    return not line.get("failure") and {"source", "converted"} <= {*line.get("ms", ())}
+
+
+def merged(
+    wanted: Sequence[Key], known: Mapping[Key, dict[str, Any]], rows: Sequence[dict[str, Any]], *, others: bool
+) -> list[dict[str, Any]]:
+    """The rows of a report, by kernel.
+
+    Args:
+        wanted: the launches of this run: each gets one row, the new one if there is one, or else the one that is known,
+            or else one that says that it was not measured.
+        known: what is kept of the report, by launch.
+        rows: what was measured now.
+        others: rows of other kernels than those of this run stay.
+    """
+    new = {key_of(line): line for line in rows}
+    lines = []
+    for key in wanted:
+        kernel, launch, made = key
+        none = {"kernel": kernel, "launch": launch, "made": made, "ms": {}, "failure": "not measured"}
+        lines.append(new.get(key) or known.get(key) or none)
+    mine = {kernel for kernel, _, _ in wanted}
+    if others:
+        lines += [line for line in known.values() if line["kernel"] not in mine]
+    return sorted(lines, key=lambda line: line["kernel"])  # launches of a kernel stay in their order
+
+
+def grouped(launches: Sequence[Launch]) -> list[tuple[Kernel, tuple[Case, ...]]]:
+    """Launches by kernel."""
+    groups: list[tuple[Kernel, tuple[Case, ...]]] = []
+    for launch in launches:
+        if groups and groups[-1][0] is launch.kernel:
+            groups[-1] = (launch.kernel, (*groups[-1][1], launch.case))
+        else:
+            groups.append((launch.kernel, (launch.case,)))
+    return groups
+
+
+def with_facts(launches: Sequence[Launch], lines: Sequence[dict[str, Any]]) -> None:
+    """Adds to each row that was measured now the facts of its launch."""
+    by_key = {launch.key: launch for launch in launches}
+    loaded: dict[int, Loaded] = {}
+    for line in lines:
+        launch = by_key[key_of(line)]
+        kernel = launch.kernel
+        if id(kernel) not in loaded:
+            loaded[id(kernel)] = load(kernel.conversion)
+        config = line.get("configs", {}).get("converted", "")
+        line["facts"] = facts_of(kernel, loaded[id(kernel)], launch.case, config)
 
 
 def told(row: Row) -> str:
@@ -177,7 +261,8 @@ def main() -> int:
     parser.add_argument(
         "--schedule", action="append", choices=list(SCHEDULES), help="repeatable: each kernel under each of them"
     )
-    parser.add_argument("--json", type=Path, required=True, help="the report")
+    parser.add_argument("--json", type=Path, required=True, help="the report, continued if it is there")
+    parser.add_argument("--again", action="store_true", help="also what has times and has not changed")
     parser.add_argument("--seconds", type=float, default=180.0, help="for compiling; what is left compiles later")
     parser.add_argument("--limit", type=float, default=240.0, help="seconds for timing")
     parser.add_argument("--at-a-time", type=int, default=max(1, (os.cpu_count() or 2) * 3 // 4))
@@ -192,7 +277,14 @@ def main() -> int:
     if options.also:
         entries = {name: int(value) for name, _, value in (one.partition("=") for one in options.also.split(","))}
         found = [tried_as_well(kernel, entries) for kernel in found]
-    measured = [Measured(kernel.conversion, kernel.facts, cases_of(kernel)) for kernel in found]
+    launches = [Launch(kernel, case) for kernel in found for case in cases_of(kernel)]
+    wanted = [launch.key for launch in launches]
+    about = {**machine(), "rounds": options.rounds}
+    old = json.loads(options.json.read_text()) if options.json.exists() else {}
+    known = kept(old, about)
+    todo = [launch for launch in launches if options.again or launch.key not in known]
+    print(f"{len(todo)} of {len(launches)} launches to do", flush=True)
+    measured = [Measured(kernel.conversion, kernel.facts, cases) for kernel, cases in grouped(todo)]
 
     def compiling(each: Measured) -> None:
         left = begun + options.seconds - time.monotonic()
@@ -202,22 +294,41 @@ def main() -> int:
     with ThreadPoolExecutor(options.at_a_time) as pool:
         list(pool.map(compiling, measured))
     print(f"compiled in {time.monotonic() - begun:.0f} s", flush=True)
-    report = bench(
-        measured,
-        tool="benchmarks/shapes.py",
-        rounds=options.rounds,
-        limits=Limits(options.limit),
-        together=True,
-        progress=lambda text: print(f"{time.monotonic() - begun:6.1f} {text}", flush=True),
-    )
-    names = [kernel.title for kernel, each in zip(found, measured, strict=True) for _ in each.cases]
-    rows = [dataclasses.replace(row, kernel=name) for row, name in zip(report.rows, names, strict=True)]
-    data = dataclasses.replace(report, rows=tuple(rows)).data()
-    options.json.write_text(json.dumps(data, indent=1) + "\n")  # the figures, whatever becomes of the facts
-    data["rows"] = lines_of(found, measured, data["rows"])
-    options.json.write_text(json.dumps(data, indent=1) + "\n")
-    print(*map(told, rows), f"{time.monotonic() - begun:.0f} s", sep="\n")
-    return int(any(row.failure for row in rows))
+    report = Report((), tool="benchmarks/shapes.py", rounds=options.rounds)
+    if measured:
+        report = bench(
+            measured,
+            tool=report.tool,
+            rounds=options.rounds,
+            limits=Limits(options.limit),
+            together=True,
+            progress=lambda text: print(f"{time.monotonic() - begun:6.1f} {text}", flush=True),
+        )
+    data = report.data()
+    # Rows come in the launches' order; of a child that ended there may be fewer.
+    rows = [
+        {**line, "kernel": launch.kernel.title, "made": launch.kernel.made}
+        for launch, line in zip(todo, data["rows"], strict=False)
+    ]
+    data |= about
+    data["ceilings"] = data["ceilings"] or (old.get("ceilings", {}) if known else {})
+
+    def write() -> list[dict[str, Any]]:
+        lines = merged(wanted, known, rows, others=bool(options.kernels))
+        beside = options.json.with_suffix(".tmp")
+        beside.write_text(json.dumps({**data, "rows": lines}, indent=1) + "\n")
+        beside.replace(options.json)
+        return lines
+
+    write()  # the figures, whatever becomes of the facts
+    with_facts(todo, rows)
+    mine = {*wanted}
+    lines = [line for line in write() if key_of(line) in mine]
+    print(*(told(row_of(line)) for line in lines), f"{time.monotonic() - begun:.0f} s", sep="\n")
+    untimed = sum(not timed(line) for line in lines)
+    if untimed:
+        print(f"{untimed} of {len(lines)} launches have no times: the same command goes on with them")
+    return int(bool(untimed))
 
 
 if __name__ == "__main__":

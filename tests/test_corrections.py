@@ -31,7 +31,9 @@ def entries(contract: Contract) -> dict[str, object]:
 
 
 def settled(contract: Contract) -> Contract:
-    """Without what no launch depends on: the order of tables, and choices of what follows from other values."""
+    """Without what no launch depends on: the order of tables, choices of what follows from other values, and element
+    types that others of the group may not have.
+    """
     order = contract.parameters.index
     computed = {name for name, _ in contract.computed}
 
@@ -39,9 +41,10 @@ def settled(contract: Contract) -> Contract:
         specs = [replace(spec, choices=()) if spec.name in computed else spec for spec in specs]
         return tuple(sorted(specs, key=lambda spec: order(spec.name)))
 
+    tensors = [replace(spec, dtypes=contract.dtypes_of(spec.dtype_group)) for spec in contract.tensors]
     return replace(
         contract,
-        tensors=tuple(sorted(contract.tensors, key=lambda spec: order(spec.name))),
+        tensors=tuple(sorted(tensors, key=lambda spec: order(spec.name))),
         scalars=fixed(contract.scalars),
         constexprs=fixed(contract.constexprs),
         multiples=tuple(sorted(contract.multiples)),
@@ -66,6 +69,7 @@ def test_a_correction_changes_what_it_says_and_nothing_else():
     found = corrected(CONTRACT, SIGNATURE, {"a_ptr": "bf16[M, K]", "K": "multiple_of(8)", "M": "1..4096"})
     before = CONTRACT.tensors[0]
     assert found.tensors[0] == replace(before, dtypes=("bf16",))
+    assert found.tensors[1:] == (replace(CONTRACT.tensors[1], dtypes=("bf16",)), CONTRACT.tensors[2])
     assert found.multiples == (("K", "8"),)
     assert found.bounds == (("M", 1, 4096),)
     assert found.origin == "corrected"
@@ -100,6 +104,43 @@ def test_entries(key, entry, field, value):
     assert found == value
 
 
+@pytest.mark.parametrize(
+    ("said", "a", "c"),
+    [
+        ({"a_ptr": "bf16[M, K]"}, ["bf16"], ["fp16", "bf16"]),
+        ({"a_ptr": "fp16[M, K]"}, ["fp16"], ["fp16", "bf16"]),
+        ({"b_ptr": "bf16[K, N]"}, ["bf16"], ["fp16", "bf16"]),
+        ({"b_ptr": "bf16|fp16[K, N]"}, ["bf16", "fp16"], ["fp16", "bf16"]),
+        ({"a_ptr": "bf16|fp32[M, K]", "b_ptr": "fp32|fp16|bf16[K, N]"}, ["bf16", "fp32"], ["fp16", "bf16"]),
+        ({"a_ptr": "bf16[M, K]", "c_ptr": "fp32[M, N]"}, ["bf16"], ["fp32"]),
+    ],
+    ids=str,
+)
+def test_all_of_a_group_are_launched_with_the_element_types_that_are_said_of_one(said, a, c):
+    """The last tensor of a group won: `a = "bf16[M, K]"` ran a as fp16 and fp8."""
+    pytest.importorskip("numpy")
+    from tlxify.verify.buffers import make_arguments
+    from tlxify.verify.inputs import edge_cases
+
+    contract = corrected(CONTRACT, SIGNATURE, said)
+    found: dict[str, dict[str, None]] = {"a_ptr": {}, "b_ptr": {}, "c_ptr": {}}
+    for case in edge_cases(contract):
+        if any("overlap" in layout for layout in case.layouts):  # inapplicable where the element types differ
+            continue
+        for pointer, memory in make_arguments(contract, case, 0).tensors.items():
+            found[pointer][memory.dtype] = None
+    assert [*found["a_ptr"]] == [*found["b_ptr"]] == a
+    assert [*found["c_ptr"]] == c
+
+
+def test_a_group_without_a_common_element_type_is_said():
+    why = r"^a_ptr: these have one element type, but a_ptr is fp32, b_ptr is fp16\|bf16; allowed: .*dtype_of\(a_ptr\)"
+    with pytest.raises(ContractTextError, match=why):
+        corrected(CONTRACT, SIGNATURE, {"a_ptr": "fp32[M, K]"})
+    apart = corrected(CONTRACT, SIGNATURE, {"a_ptr": "fp32[M, K] dtype_of(a_ptr)"})
+    assert [spec.dtypes for spec in apart.tensors] == [("fp32",), ("fp16", "bf16"), ("fp16", "bf16")]
+
+
 def test_what_the_analyses_took_for_something_else_can_be_put_right():
     found = corrected(CONTRACT, SIGNATURE, {"M": "i32[N] rising(0, K)", "a_ptr": "size"})
     assert {spec.name for spec in found.tensors} == {"b_ptr", "c_ptr", "M"}
@@ -131,6 +172,12 @@ def test_what_the_analyses_took_for_something_else_can_be_put_right():
         ("configs", ["BLOCK_M: 64"], '"BLOCK_M=128'),
         ("configs", "BLOCK_M=64", "is no list of texts"),
         ("free", ["heads and shoulders"], "cannot read"),
+        (
+            "ACTIVATION",
+            "tile",
+            r'ACTIVATION has no values, .*; allowed: "tile in \{64, 128\}", "= expression", or configs',
+        ),
+        ("ACTIVATION", "int", 'ACTIVATION has no values, .*; allowed: "int in '),
     ],
 )
 def test_what_cannot_be_read_names_key_and_what_is_allowed(key, entry, why):
@@ -141,6 +188,15 @@ def test_what_cannot_be_read_names_key_and_what_is_allowed(key, entry, why):
 def test_what_has_a_value_for_other_numbers_than_one_is_an_expression():
     found = corrected(CONTRACT, SIGNATURE, {"grid": "(M // (N - 1) + M // (N / 2),)"})
     assert found.grid == ("M // (N - 1) + M // (N / 2)",)
+
+
+def test_lengths_may_get_their_values_in_any_way():
+    for entry in ("tile in {64}", "64", "= 2 * BLOCK_M", "flag"):
+        corrected(CONTRACT, SIGNATURE, {"ACTIVATION": entry})
+    corrected(CONTRACT, SIGNATURE, {"BLOCK_M": "tile"})
+    corrected(
+        CONTRACT, SIGNATURE, {"ACTIVATION": "tile", "configs": ["BLOCK_M=64, BLOCK_N=64, BLOCK_K=64, ACTIVATION=1"]}
+    )
 
 
 def test_every_element_type_has_a_storage():

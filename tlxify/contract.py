@@ -156,9 +156,24 @@ class Contract:
         """The contract with the source's own configs alone."""
         return replace(self, configs=self.configs[: len(self.configs) - self.added], added=0)
 
+    def dtypes_of(self, group: str) -> tuple[str, ...]:
+        """The element types that all tensors of a group may have, in the order of the first of them."""
+        return common_dtypes([tensor.dtypes for tensor in self.tensors if tensor.dtype_group == group])
+
+    def dtype_of(self, tensor: TensorSpec, position: int) -> str:
+        """What a tensor's elements are in launches with the element types at this position."""
+        # Where a group has nothing in common, each member is at least what it alone may be.
+        dtypes = self.dtypes_of(tensor.dtype_group) or tensor.dtypes
+        return dtypes[min(position, len(dtypes) - 1)]
+
     def with_added(self, configs: Sequence[LaunchConfig]) -> Contract:
         """The contract with configs of ours besides."""
         return replace(self, configs=(*self.configs, *configs), added=self.added + len(configs))
+
+
+def common_dtypes(each: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """The element types that are in all of several lists, in the order of the first."""
+    return tuple(dtype for dtype in each[0] if all(dtype in other for other in each[1:])) if each else ()
 
 
 def complete(contract: Contract, known: dict[str, object]) -> None:

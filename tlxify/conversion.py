@@ -45,3 +45,5 @@ class Conversion:
     plain: bool = False
     #: The words of the command that verifies it again: what a finding tells people to type.
     command: tuple[str, ...] = ()
+    #: That command's option for the one launch that is to be repeated.
+    replaying: str = "--replay"

@@ -161,7 +161,7 @@ def verified(job: Job, conversion: FileConversion, watch: Watch) -> None:
                     from .capture.verified import verify_captured
 
                     launches = job.captured.of(kernel.name)
-                    verdict = verify_captured(kernel.conversion, launches, upto=job.upto, progress=tell)
+                    verdict = verify_captured(subject, launches, upto=job.upto, progress=tell, **more)
                     job.verdicts[conversion.source.path, kernel.name] = verdict
                     continue
                 picture = job.picture(kernel.name)

@@ -5,6 +5,7 @@ pytest imports this in every session, so nothing of tlxify is imported before th
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,15 +17,20 @@ RUNGS = ("protocol", "simulated", "compiled", "ran")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--tlxify-upto`` and its default in the configuration."""
+    """``--tlxify-upto`` with its default in the configuration, and ``--tlxify-replay``."""
     text = f"how far tlxify_equivalent proves: {', '.join(RUNGS)}"
-    parser.getgroup("tlxify", "equivalence of kernels").addoption(
-        "--tlxify-upto", dest="tlxify_upto", default=None, choices=RUNGS, help=text
+    group = parser.getgroup("tlxify", "equivalence of kernels")
+    group.addoption(
+        "--tlxify-replay",
+        dest="tlxify_replay",
+        metavar="LAUNCH",
+        help="simulate this launch alone, as a finding printed it",
     )
+    group.addoption("--tlxify-upto", dest="tlxify_upto", default=None, choices=RUNGS, help=text)
     parser.addini("tlxify_upto", text, default="simulated")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def tlxify_equivalent(request: pytest.FixtureRequest) -> Equivalent:
     """Asserts that two kernels compute the same: ``tlxify_equivalent(source, converted)``.
 
@@ -39,4 +45,8 @@ def tlxify_equivalent(request: pytest.FixtureRequest) -> Equivalent:
         pytest.importorskip("triton", reason="launches are simulated with a Triton wheel")
     from tlxify_pytest.equivalent import Equivalent
 
-    return Equivalent(upto)
+    # Relative to where the command was given: so it can be given again.
+    path, _, name = request.node.nodeid.partition("::")
+    path = os.path.relpath(request.node.path, request.config.invocation_params.dir)
+    command = ("pytest", f"{path}::{name}")
+    return Equivalent(upto, command, request.config.getoption("tlxify_replay"))

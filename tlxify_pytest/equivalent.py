@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from tlxify.contract import Contract
 from tlxify.verdict import Rung, Verdict
 from tlxify.verify import Limits, verify
+from tlxify.verify.replay import case_of
 from tlxify.verify.unlaunchable import CODE
 
 from .subjects import Given, Incomparable, conversion, subject
@@ -16,8 +18,11 @@ from .subjects import Given, Incomparable, conversion, subject
 class Equivalent:
     """Verifies pairs of kernels up to a rung."""
 
-    def __init__(self, upto: str) -> None:
+    def __init__(self, upto: str, command: tuple[str, ...] = (), replay: str | None = None) -> None:
         self._upto = upto
+        #: The words that run this test again.
+        self._command = command
+        self._replay = replay
 
     def __call__(
         self,
@@ -58,12 +63,27 @@ class Equivalent:
             pair = conversion(before, after, contract)
         except Incomparable as reason:
             raise AssertionError(f"the kernels cannot be compared: {reason}") from None
-        verdict = verify(pair, upto=rung, limits=Limits(seconds))
+        pair = replace(pair, command=self._command, replaying="--tlxify-replay")
+        replay = self._replay if _fits(self._replay, pair.contract) else None
+        if replay is not None:  # a launch that is repeated says nothing of other rungs
+            rung = Rung.SIMULATED
+        verdict = verify(pair, upto=rung, limits=Limits(seconds), replay=replay)
         if not verdict.passed or (verdict.rung < rung and not verdict.skipped):
             raise AssertionError(told(verdict, rung))
         if verdict.rung < rung:
             pytest.skip(f"{verdict.kernel} is proved up to {verdict.rung.name.lower()}: {'; '.join(verdict.skipped)}")
         return verdict
+
+
+def _fits(launch: str | None, contract: Contract) -> bool:
+    """Whether a launch is one of this kernel: a test may compare several pairs."""
+    if launch is None:
+        return False
+    try:
+        case_of(launch, contract)
+    except ValueError:
+        return False
+    return True
 
 
 def told(verdict: Verdict, asked: Rung) -> str:

@@ -40,6 +40,7 @@ def child(monkeypatch):
             if silent:
                 return Outcome(figures or {}, (Evidence(Rung.RAN, False, "crash", "no CUDA"),))
             path = Path(job.options["rows"])
+            path.write_text(json.dumps({"about": {"device": "H200", "torch": "2.9"}}) + "\n")
             for title, _ in cases:
                 with path.open("a") as file:
                     file.write(json.dumps({"began": title}) + "\n")
@@ -75,8 +76,17 @@ def test_a_launch_that_hangs_costs_no_other(child):
         (titles[2], False),
     ]
     assert asked == [list(titles), [titles[2]]]
+    assert (report.device, report.torch) == ("H200", "2.9")
     assert "timeout" not in report.rows[1].failure
     assert "no result" in report.rows[1].failure
+
+
+def test_a_run_that_is_cut_short_says_on_which_machine(child):
+    kernel = measured(1)
+    child(deadly=kernel.titles())
+    report = bench([kernel])
+    assert [bool(row.failure) for row in report.rows] == [True]
+    assert (report.device, report.torch) == ("H200", "2.9")
 
 
 def test_several_kernels_may_share_a_child(child):

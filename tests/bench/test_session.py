@@ -323,6 +323,7 @@ def test_rows_are_written_one_by_one_with_facts_about_the_machine(monkeypatch, t
     assert (figures["device"], figures["ceilings"]) == ("H200", {"tflops": 700.0, "gbps": 4100.0})
     assert findings == []
     lines = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert lines.pop(0) == {"about": figures}  # before any launch: the child may not live to the end
     assert [line.get("began") for line in lines] == ["broken", None, "good", None, "again", None]
     assert "KeyError" in lines[1]["failure"]
     assert lines[3]["failure"] == ""

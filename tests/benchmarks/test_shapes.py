@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import ran, shapes
 from benchmarks.kernels import Kernel, kernels, names
+from tlxify.bench.report import Report, Row, row_of
 from tlxify.verdict import Evidence, Rung, Verdict
 
 
@@ -84,6 +85,85 @@ def test_the_report_is_continued(tmp_path, monkeypatch):
     assert (second["rung"], second["ran"]) == ("ran", "3 launches; all alike")
     assert "stopped" not in second
     assert set(ran.Run(path, 0.0).known) == {"gemm/a", "gemm/b"}
+
+
+SPREAD = {"median": 1.0, "low": 0.9, "high": 1.1}
+ABOUT = {"device": "H200", "torch": "2.9", "triton": "3.5", "rounds": 9}
+
+
+def timed(kernel, launch, made="m", **more):
+    return {"kernel": kernel, "launch": launch, "made": made, "ms": {"source": SPREAD, "converted": SPREAD}, **more}
+
+
+def test_rows_with_times_of_what_has_not_changed_are_kept():
+    without_made = {name: value for name, value in timed("a", "old").items() if name != "made"}
+    late = {"kernel": "a", "launch": "late", "made": "m", "ms": {}, "failure": "no time left of 60 seconds"}
+    wrong = timed("a", "wrong", failure="the results differ")
+    known = shapes.kept({**ABOUT, "rows": [timed("a", "1"), without_made, late, wrong, timed("b", "1")]}, ABOUT)
+    assert {*known} == {("a", "1", "m"), ("a", "old", ""), ("b", "1", "m")}
+    wanted = [("a", "late", "m"), ("a", "1", "m"), ("a", "old", "m"), ("b", "1", "another")]
+    lines = shapes.merged(wanted, known, [timed("a", "late", flops=1.0)], others=False)
+    assert [(line["launch"], shapes.timed(line)) for line in lines] == [
+        ("late", True),
+        ("1", True),
+        ("old", False),
+        ("1", False),
+    ]
+    assert lines[0]["flops"] == 1.0
+    assert lines[3]["failure"] == "not measured"
+
+
+def test_what_was_measured_now_takes_the_place_of_what_is_known():
+    known = shapes.kept({**ABOUT, "rows": [timed("a", "1", flops=1.0)]}, ABOUT)
+    (line,) = shapes.merged([("a", "1", "m")], known, [timed("a", "1", flops=2.0)], others=False)
+    assert line["flops"] == 2.0
+
+
+def test_rows_of_kernels_that_were_not_asked_for_stay_and_of_those_that_are_gone_do_not():
+    known = shapes.kept({**ABOUT, "rows": [timed("c", "1"), timed("a", "gone"), timed("b", "1")]}, ABOUT)
+    wanted = [("a", "1", "m")]
+    lines = shapes.merged(wanted, known, [timed("a", "1")], others=True)
+    assert [(line["kernel"], line["launch"]) for line in lines] == [("a", "1"), ("b", "1"), ("c", "1")]
+    assert len(shapes.merged(wanted, known, [timed("a", "1")], others=False)) == 1
+
+
+@pytest.mark.parametrize(
+    "other", [{"device": "B200"}, {"torch": "3"}, {"triton": "3.6"}, {"rounds": 3}, {"device": ""}]
+)
+def test_times_of_another_machine_are_not_kept(other):
+    assert shapes.kept({**ABOUT, "rows": [timed("a", "1")]}, {**ABOUT, **other}) == {}
+    assert shapes.kept({}, ABOUT) == {}
+
+
+@pytest.mark.triton
+def test_a_run_that_is_cut_short_is_continued(tmp_path, monkeypatch, capsys):
+    (matmul,) = kernels(["gemm/matmul"])
+    asked = []
+
+    def bench(measured, **options):
+        launches = [(each.conversion.kernel, launch) for each in measured for launch in each.titles()]
+        asked.append(len(launches))
+        told = [row_of(timed(*launch)) for launch in launches]
+        for number in range(1, len(told)):
+            told[number] = Row(*launches[number], failure="no time left")
+        return Report(tuple(told), rounds=options["rounds"], ceilings={"gbps": 4.0} if len(asked) == 1 else {})
+
+    monkeypatch.setattr(shapes, "kernels", lambda *what: [matmul])
+    monkeypatch.setattr(shapes, "bench", bench)
+    monkeypatch.setattr(shapes, "warm", lambda each, limits: None)
+    monkeypatch.setattr(shapes, "facts_of", lambda *what: None)
+    monkeypatch.setattr(shapes, "told", lambda row: row.launch)
+    monkeypatch.setattr(shapes, "machine", lambda: {name: ABOUT[name] for name in ("device", "torch", "triton")})
+    path = tmp_path / "report.json"
+    monkeypatch.setattr("sys.argv", ["shapes", "--json", str(path)])
+    assert [shapes.main() for _ in range(5)] == [1, 1, 1, 0, 0]
+    assert asked == [4, 3, 2, 1]
+    assert "3 of 4 launches have no times" in capsys.readouterr().out
+    report = json.loads(path.read_text())
+    assert {name: report[name] for name in ABOUT} == ABOUT
+    assert report["ceilings"] == {"gbps": 4.0}
+    assert all(map(shapes.timed, report["rows"]))
+    assert [line["made"] for line in report["rows"]] == [matmul.made] * 4
 
 
 def test_choices_are_judged_by_what_the_policy_may_know(tmp_path, capsys, monkeypatch):

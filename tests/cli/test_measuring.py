@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -126,6 +127,28 @@ def test_verify_takes_captured_launches(run, tmp_path):
     other = record(tmp_path / "none.jsonl")
     result = run("verify", CORPUS, "--captured", other, "--upto", "simulated")
     assert (result.exit_code, "no captured launch" in result.stdout) == (1, True)
+
+
+@pytest.mark.triton
+def test_the_line_that_repeats_a_captured_launch_is_a_command(run, tmp_path):
+    """It was a call in Python. What its numbers mean, the record alone tells: here that the elements are bf16."""
+    stored = "    c = accumulator.to(c_ptr.dtype.element_ty)\n"
+    fault = f"    if c_ptr.dtype.element_ty == tl.bfloat16:\n        accumulator += 1\n{stored}"
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(CORPUS.read_text().replace(stored, fault))
+    narrow = json.loads(json.dumps(launch(72)).replace('"fp16"', '"bf16"'))
+    captured = record(tmp_path / "r.jsonl", launch(), narrow)
+    words = ["verify", CORPUS, wrong, "--kernel", "matmul_kernel", "--captured", captured, "--upto", "simulated"]
+    result = run(*words)
+    assert (result.exit_code, "mismatch" in result.stdout) == (1, True)
+    (line,) = {line.partition("replay: ")[2] for line in result.stdout.splitlines() if "replay: " in line}
+    program, *again = shlex.split(line)
+    assert program == "tlxify"
+    assert again[-1].startswith("{")
+    repeated = run(*again)
+    assert (repeated.exit_code, "mismatch" in repeated.stdout, line in repeated.stdout) == (1, True, True)
+    other = run(*again[:-1], json.dumps({"values": {"M": 1}}))
+    assert (other.exit_code, "is the one that is to be repeated" in other.stdout) == (1, True)
 
 
 def test_capture_ends_as_its_command_did(run, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 import sys
 from pathlib import Path
 
@@ -143,6 +144,36 @@ def test_the_fixture_in_a_repository_of_its_own(pytester, versions):
     done.stdout.fnmatch_lines(
         ["*AssertionError: scaled: not equivalent (proved: protocol; asked: simulated)*", "*mismatch: y_ptr?*"]
     )
+
+
+@pytest.mark.triton
+def test_the_line_that_repeats_a_launch_is_a_command(pytester, versions):
+    """It was a call in Python, with a conversion that nobody had."""
+    pytester.makepyfile(
+        **{
+            "tests/test_it": f"""
+            from pathlib import Path
+            import pytest
+
+            HERE = Path({str(versions)!r})
+
+            @pytest.mark.parametrize("count", ["multiple_of(64)"])
+            def test_wrong(tlxify_equivalent, count):
+                tlxify_equivalent(HERE / "old.py", HERE / "new.py", contract={{"n": count}}, upto="protocol")
+                tlxify_equivalent(HERE / "old.py", HERE / "wrong.py", contract={{"n": count}})
+            """
+        }
+    )
+    plugin = ("-p", "tlxify_pytest", "-p", "no:cacheprovider")
+    done = pytester.runpytest_inprocess(*plugin)
+    done.assert_outcomes(failed=1)
+    (line,) = {line.partition("replay: ")[2] for line in done.outlines if "    replay: " in line}
+    program, *words = shlex.split(line)
+    assert (program, words[0]) == ("pytest", "tests/test_it.py::test_wrong[multiple_of(64)]")
+    again = pytester.runpytest_inprocess(*plugin, *words)
+    again.assert_outcomes(failed=1)
+    assert [mismatch for mismatch in again.outlines if "mismatch: y_ptr" in mismatch]
+    assert line in "\n".join(again.outlines)
 
 
 def test_the_plugin_imports_nothing_heavy(pytester):

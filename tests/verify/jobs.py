@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 from tlxify.verdict import Evidence, Rung
 
@@ -18,3 +21,11 @@ def dies(job, report):
 def switches(job, report):
     """What the environment of a child says."""
     return {name: value for name, value in os.environ.items() if name.startswith("TLXIFY")}, []
+
+
+def spins(job, report):
+    """Says who runs, itself and a process of its own, and never ends."""
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    Path(job.options["pids"]).write_text(f"{os.getpid()} {other.pid}\n")
+    while True:
+        pass

@@ -106,3 +106,23 @@ def test_a_child_verifies_the_conversion_whatever_the_user_runs(monkeypatch):
         monkeypatch.setenv(name, value)
     outcome = run_job(Job("tests.verify.jobs:switches", samples.conversion(), Rung.RAN), lambda text: None)
     assert outcome.figures == {"TLXIFY_POLICY": "always"}
+
+
+def test_a_kernel_that_does_not_end_is_a_finding_by_name():
+    """It took all the time that the child had, and what was wrong nobody said."""
+    region = "    with tlx.async_tasks():"
+    text = samples.TEXT.replace(region, f"    while True:\n        pass\n{region}", 1)
+    assert text != samples.TEXT
+    job = Job(
+        "simulate",
+        replace(samples.conversion(), module_text=text),
+        Rung.SIMULATED,
+        {"share": (0, 20), "minimal": True},
+        Limits(300.0),
+    )
+    outcome = run_job(job, lambda text: None)
+    (finding,) = outcome.findings
+    assert finding.code == "no-end"
+    assert "has not ended after 1000000 turns" in finding.text
+    assert text.splitlines()[finding.line - 1] == "    while True:"
+    assert "replay: " in finding.detail

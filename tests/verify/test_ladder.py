@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tlxify.verdict import Rung
-from tlxify.verify import ladder, verify
+from tlxify.verify import Limits, ladder, verify
 
 from . import samples
 
@@ -162,6 +162,43 @@ def test_results_that_are_zero_in_every_launch_prove_nothing(sample):
     assert verdict.rung == Rung.PROTOCOL
     (finding,) = verdict.findings
     assert (finding.rung, finding.code) == (Rung.SIMULATED, "vacuous")
+    assert "[tool.tlxify.contracts]" in finding.detail
+
+
+@pytest.mark.parametrize(
+    ("unlifted", "kinds", "said"),
+    [
+        (0, [], None),
+        (1, ["fp16", "fp8e5"], "no exact oracle in 2 of 92 launches, fp8e5: the source is TLX"),
+        (1, ["fp16"], "no exact oracle in 2 of 92 launches: the source is TLX"),
+        (46, ["fp16"], "no exact oracle: the source is TLX"),
+    ],
+)
+def test_how_many_launches_have_no_exact_oracle_is_said(sample, unlifted, kinds, said):
+    """Two of 92 were told as if none had one."""
+    figures = {
+        "configs": [0],
+        "references": 46,
+        "unlifted": unlifted,
+        "unlifted_types": kinds,
+        "lifted_types": ["fp16"],
+    }
+    found = ladder._Ladder(sample, print, Limits(), None, None)._simulated([figures, figures])
+    (numerics,) = (item.text for item in found if item.code == "numerics")
+    assert ("oracle" in numerics) is (said is not None)
+    assert (said or "") in numerics
+
+
+def test_launches_without_an_exact_oracle_are_counted_with_their_types(sample):
+    from tlxify.verify.inputs import edge_cases
+    from tlxify.verify.simulate import simulate
+
+    a, b, c = sample.contract.tensors
+    contract = replace(sample.contract, tensors=(a, b, replace(c, dtypes=("fp16", "fp8e5"))))
+    case = next(case for case in edge_cases(contract) if case.name == "2 trips")
+    tally = simulate(replace(sample, contract=contract), cases=[case, replace(case, dtype=1)])
+    assert (tally.references, tally.unlifted) == (2, 1)
+    assert tally.unlifted_types - tally.lifted_types == {"bf16", "fp8e5"}
 
 
 def test_a_launch_can_be_repeated_alone(sample):

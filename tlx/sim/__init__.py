@@ -14,7 +14,7 @@ from .minimize import minimize
 from .observer import Observer
 from .patches import installed as session
 from .recording import Recording
-from .report import AssumptionError, FindingsError, Report, SimulationError
+from .report import AssumptionError, EndlessError, FindingsError, Report, SimulationError
 from .run import run
 from .schedules import Picker, Schedule, Seeded
 from .sites import Site
@@ -27,6 +27,7 @@ __all__ = [
     "KINDS",
     "AssumptionError",
     "Chip",
+    "EndlessError",
     "Exploration",
     "Finding",
     "FindingsError",

@@ -45,6 +45,8 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
         self.memory: GlobalMemory = None  # type: ignore[assignment]
         #: called at atomics: another task may go first, and a loop around one is not endless unnoticed
         self.step: Callable[[], None] = lambda: None
+        #: called at each turn of a `while`
+        self.turn: Callable[[], None] = lambda: None
         self.lift = False
         self.tf32 = True
         #: lines whose rounding a lifted run had to keep

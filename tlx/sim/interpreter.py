@@ -81,6 +81,11 @@ def _extremum(choose: Callable[..., Any], blockwise: str) -> Callable[..., Any]:
     return extremum
 
 
+def turn() -> None:
+    """One more turn of some loop whose end nobody knows."""
+    SEMANTIC.builder.turn()
+
+
 #: what Triton's reading of a kernel puts in place of Python's builtins
 _BUILTINS: dict[str, Any] = {
     "range": sim_range,
@@ -88,6 +93,7 @@ _BUILTINS: dict[str, Any] = {
     "max": _extremum(max, "maximum"),
     rewrite.BIND: bind,
     rewrite.CONSTANT: plain,
+    rewrite.TURN: turn,
     rewrite.OPEN: SEMANTIC.open_region,
     rewrite.CAPTURE: capture,
     rewrite.AND: logic.logical_and,

@@ -26,6 +26,10 @@ class SimulationError(Exception):
         super().__init__(f"{site}: {message}\n  {site.text}" if site is not None else message)
 
 
+class EndlessError(SimulationError):
+    """A program does not end: a loop turns and turns, and nothing comes of it."""
+
+
 class AssumptionError(SimulationError):
     """What the kernel takes for granted (`tl.assume`, `tl.static_assert`) does not hold: it is never launched so."""
 

@@ -6,6 +6,8 @@
   takes what it uses from outside by value and nothing comes back: a name that it both reads and binds becomes a default
   argument, a name that it only binds is local.
 
+* Every turn of a ``while`` is counted: one that never ends would keep the simulator, too.
+
 Line numbers are those of the file.
 """
 
@@ -21,6 +23,7 @@ from .sites import Site
 
 BIND = "__tlx_bind"
 CONSTANT = "__tlx_constant"
+TURN = "__tlx_turn"
 OPEN = "__tlx_open_region"
 CAPTURE = "__tlx_capture"
 AND, OR, NOT = "__tlx_and", "__tlx_or", "__tlx_not"
@@ -110,6 +113,11 @@ class _Rewriter(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
         return ast.copy_location(_call(NOT, node.operand), node) if isinstance(node.op, ast.Not) else node
+
+    def visit_While(self, node: ast.While) -> ast.stmt:
+        self.generic_visit(node)
+        node.body.insert(0, ast.copy_location(ast.Expr(_call(TURN)), node))
+        return node
 
     def visit_With(self, node: ast.With) -> Any:
         if _is_with(node, "async_task"):

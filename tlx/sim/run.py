@@ -77,6 +77,7 @@ def run(
     tf32: bool = True,
     fences: Literal["written", "compiled"] = "written",
     max_steps: int = 10_000_000,
+    max_turns: int = 1_000_000,
     record: bool = False,
     observer: Observer | None = None,
 ) -> Report:
@@ -104,10 +105,12 @@ def run(
         fences: whether to count only the proxy fences that the kernel has ("written"), or also those that compilers add
             before TMA and the tensor core read what ordinary stores wrote ("compiled", as Meta's and ours do).
         max_steps: scheduling points after which a CTA is given up as endless.
+        max_turns: turns of ``while`` loops, with no scheduling point but atomics among them, after which it is as well.
         record: keep the choices that the schedule made in ``Report.recording``.
         observer: told of everything that happens.
 
     Raises:
+        EndlessError: a program does not end.
         SimulationError: the kernel is not valid, or uses something that is not simulated; the user's line is in the
             text.
         TypeError: ``kernel`` is no kernel, or an argument has a type that Triton lacks.
@@ -122,7 +125,7 @@ def run(
     recorder = Recorder(choices) if record else None
     launch = _Launch(
         jit, dict(bound.arguments), options, recorder or choices, replay_text(schedule), check, lift, tf32, fences,
-        max_steps, observer,
+        (max_steps, max_turns), observer,
     )  # fmt: skip
     extents = grid(bound.arguments) if callable(grid) else grid
     report = launch.run(_programs([int(extent) for extent in extents], order, max_ctas))
@@ -156,7 +159,7 @@ class _Launch:
         lift: bool,
         tf32: bool,
         fences: str,
-        max_steps: int,
+        most: tuple[int, int],
         observer: Observer | None,
     ) -> None:
         if options.get("num_ctas", 1) != 1:
@@ -173,7 +176,7 @@ class _Launch:
         self.lift = lift
         self.tf32 = tf32
         self.fences = fences
-        self.max_steps = max_steps
+        self.most = most
         self.observer = observer
         self.findings = Findings(replay, observer)
         self.allocations: dict[int, Allocation] = {}
@@ -215,10 +218,10 @@ class _Launch:
         )
 
     def _run_cluster(self, program: Program, values: dict[str, Any], indices: list[tuple[int, int, int]]) -> None:
-        scheduler = Scheduler(self.picker, self.max_steps, self.observer, self._enter)
+        scheduler = Scheduler(self.picker, *self.most, self.observer, self._enter)
         if self.observer is not None:
             self.observer.program(indices[0])
-        SEMANTIC.builder.step = scheduler.step
+        SEMANTIC.builder.step, SEMANTIC.builder.turn = scheduler.look, scheduler.turn
         SEMANTIC.builder.dots.clear()
         SEMANTIC.builder.copies.clear()
         cluster = Cluster(scheduler, self.findings, self.check, self.warps, indices, self._claim, self.fences)

@@ -11,7 +11,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from .clocks import Clock, join, new_lane
 from .observer import Observer, Target
-from .report import SimulationError
+from .report import EndlessError
 from .schedules import Picker
 from .sites import NOWHERE, Site, here
 
@@ -147,11 +147,13 @@ class Scheduler:
         self,
         picker: Picker,
         max_steps: int,
+        max_turns: int,
         observer: Observer | None = None,
         enter: Callable[[Agent], None] = lambda agent: None,
     ) -> None:
         self.picker = picker
         self.max_steps = max_steps
+        self.max_turns = max_turns
         self.observer = observer
         #: told for whom the next line or completion happens
         self.enter = enter
@@ -160,6 +162,8 @@ class Scheduler:
         self.current: Agent | None = None
         self.steps = 0
         self.events = 0
+        #: turns of loops since anything happened that another agent may wait for
+        self.turns = 0
         self.hub: Any = None
 
     def spawn(self, agent: Agent, body: Callable[[], Any]) -> None:
@@ -190,13 +194,28 @@ class Scheduler:
         """A point where another agent may go first.
 
         Raises:
-            SimulationError: there have been more of them than a kernel that ends is granted.
+            EndlessError: there have been more of them than a kernel that ends is granted.
         """
+        self.turns = 0
+        self.look()
+
+    def look(self) -> None:
+        """A step that may be one of a loop that only looks (an atomic). Raises as `step`."""
         self.steps += 1
         if self.steps > self.max_steps:
-            raise SimulationError(f"the CTA has not ended after {self.max_steps} steps", here())
+            raise EndlessError(f"the CTA has not ended after {self.max_steps} steps", here())
         if self.picker.interrupts(len(self.in_flight)):
             self.hub.switch()
+
+    def turn(self) -> None:
+        """One more turn of a `while`.
+
+        Raises:
+            EndlessError: so many came one after the other, with no step of a role and no completion among them.
+        """
+        self.turns += 1
+        if self.turns > self.max_turns:
+            raise EndlessError(f"the program has not ended after {self.max_turns} turns of this loop", here())
 
     def wait(
         self, ready: Callable[[], bool], reason: str, site: Site, on: Target = None, other: Site | None = None
@@ -248,6 +267,7 @@ class Scheduler:
         if operation.queue is not None:
             operation.queue.operations.remove(operation)
         self.events += 1
+        self.turns = 0
         operation.complete()
 
     def _abandon(self) -> None:

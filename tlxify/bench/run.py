@@ -151,8 +151,8 @@ def _measure(
             outcome = run_job(Job(SESSION, conversion, Rung.RAN, options, within), progress)
             if "skipped" in outcome.figures:
                 raise NoGpu(str(outcome.figures["skipped"]))
-            about |= outcome.figures
-            done, began = _rows(path)
+            done, began, machine = _rows(path)
+            about |= machine | outcome.figures
             rows += done
             if outcome.findings and len(done) < len(todo):
                 text = outcome.findings[0].text
@@ -167,12 +167,16 @@ def _measure(
     return rows, about
 
 
-def _rows(path: Path) -> tuple[list[Row], bool]:
-    """The rows of a child, and whether it began any."""
+def _rows(path: Path) -> tuple[list[Row], bool, dict[str, Any]]:
+    """The rows of a child, whether it began any, and what it said of the machine."""
     rows, began = [], False
+    about: dict[str, Any] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         told = json.loads(line)
-        began = True
-        if "began" not in told:
+        if "about" in told:
+            about = told["about"]
+        elif "began" in told:
+            began = True
+        else:
             rows.append(row_of(told))
-    return rows, began
+    return rows, began, about

@@ -54,7 +54,7 @@ class Lost(Exception):
 
 
 def measure(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], list[Evidence]]:
-    """Rows for the launches in `job.options`, as JSON lines in the file that they name; facts about the machine.
+    """Rows for the launches in `job.options`, as JSON lines in the file that they name, after facts about the machine.
 
     Options: `rows`, a file; `rounds`; `reference`, "module:callable" or None; `kernels`, each with its `conversion`,
     `cases`, pairs of a title and a case, `works`, one per case, `pinned`, whether a case's config is the only one to
@@ -72,9 +72,13 @@ def measure(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], 
     scratch_memory()
     progress("ceilings")
     limits = ceilings(torch, clock)
+    machine = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__}
+    about = {**machine, "ceilings": dataclasses.asdict(limits)}
     total = sum(len(kernel["cases"]) for kernel in job.options["kernels"])
     number = 0
     with Path(job.options["rows"]).open("a", encoding="utf-8") as rows:
+        # At once: a run that is cut short has measured on this machine all the same.
+        rows.write(json.dumps({"about": about}) + "\n")
         for kernel in job.options["kernels"]:
             session: _Session | None = None
             for (title, case), work in zip(kernel["cases"], kernel["works"], strict=True):
@@ -87,8 +91,7 @@ def measure(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], 
                 row = session.row(title, case, work)
                 rows.write(json.dumps(dataclasses.asdict(row)) + "\n")
                 rows.flush()
-    about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__}
-    return {**about, "ceilings": dataclasses.asdict(limits)}, []
+    return about, []
 
 
 def warm(job: Job, progress: Callable[[str], None]) -> tuple[dict[str, Any], list[Evidence]]:

@@ -59,7 +59,7 @@ def named(contract: Contract, sizes: Mapping[str, int]) -> Case:
 def title(contract: Contract, case: Case) -> str:
     """What tells a launch from the kernel's others, stable from run to run."""
     sizes = [f"{name}={value!r}" for name, value in case.values if not _is_stride(contract, name)]
-    dtypes = {spec.dtypes[min(case.dtype, len(spec.dtypes) - 1)]: None for spec in contract.tensors if spec.dtypes}
+    dtypes = {contract.dtype_of(spec, case.dtype): None for spec in contract.tensors if spec.dtypes}
     layouts = [f"{name} {layout}" for name, layout in case.layouts if layout != "rows"]
     strides = [f"{name}={value}" for name, value in case.values if _is_stride(contract, name) and value != 1]
     return "; ".join(", ".join(part) for part in (sizes, list(dtypes), layouts, strides) if part)

@@ -65,7 +65,7 @@ def sizes_of(contract: Contract, case: Case) -> Sizes:
     stride_names = {scalar.name for scalar in contract.scalars if scalar.kind == "stride"}
     tensors = []
     for spec in contract.tensors:
-        dtype = spec.dtypes[min(case.dtype, len(spec.dtypes) - 1)]
+        dtype = contract.dtype_of(spec, case.dtype)
         shape = extents_of(spec, known)
         layout = case.layout(spec.name)
         strides = settled_strides(spec, strides_of(layout, shape, itemsize(dtype)), known, stride_names)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from . import parts
@@ -49,14 +52,38 @@ def capture(
         parts.remove(folder)
     settings = environment(folder, os.environ, kernels=kernels, limit=limit, data=data)
     process = subprocess.Popen(list(command), env=settings)
-    while True:
-        try:
-            status = process.wait()
-            break
-        except KeyboardInterrupt:
-            continue  # the program got it as well: it decides
+    with _passed_on(process):
+        while True:
+            try:
+                status = process.wait()
+                break
+            except KeyboardInterrupt:
+                continue  # the program got it as well: it decides
     record = parts.join(folder)
     parts.write(record, output, argv=list(command), limit=limit, status=status)
     if folder.exists():
         parts.remove(folder)
     return status, record
+
+
+@contextlib.contextmanager
+def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """What would end this process alone (`timeout`, a cancelled CI job) is the program's to obey: it would run on."""
+    if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
+        yield
+        return
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in (getattr(signal, name) for name in names)}
+
+    def pass_on(number: int, frame: object) -> None:
+        process.send_signal(number)
+
+    for number, handler in before.items():
+        if handler is signal.SIG_DFL:  # one that is ignored, as under `nohup`, stays so
+            signal.signal(number, pass_on)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is signal.SIG_DFL:
+                signal.signal(number, handler)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung, Verdict
 from ..verify import verify
+from ..verify.cases import Case
 from ..verify.child import Job, Limits, Outcome, run_job
 from ..verify.ran import run_rung
+from ..verify.replay import token
 from ..verify.requirements import missing_for_gpu, missing_for_simulation
 from .launches import Launch
 from .replay import Replay, Unreplayable, replay
@@ -42,10 +46,13 @@ def verify_captured(
     upto: Rung,
     progress: Callable[[str], None] = lambda text: None,
     limits: Limits | None = None,
+    replay: str | None = None,
 ) -> Verdict:
     """What can be proved of a conversion on these launches.
 
     The rungs are those of `verify`. Large launches are simulated scaled down (see `scale`), and run as they were.
+    `replay` is the launch that a finding named: only that is simulated. Which config and element types its numbers
+    mean, the record alone tells.
     """
     limits = limits or Limits()
     below = verify(conversion, upto=min(upto, Rung.PROTOCOL), progress=progress, limits=limits)
@@ -56,7 +63,8 @@ def verify_captured(
         skipped.append("no captured launch of this kernel could be made again")
         return replace(below, skipped=tuple(skipped))
     source_fails = False
-    for rung, step in ((Rung.SIMULATED, _simulated), (Rung.COMPILED, _compiled), (Rung.RAN, _ran)):
+    simulated = functools.partial(_simulated, replay=replay)
+    for rung, step in ((Rung.SIMULATED, simulated), (Rung.COMPILED, _compiled), (Rung.RAN, _ran)):
         if rung > upto or (below.findings and rung > Rung.SIMULATED):
             break
         reason = missing_for_simulation() if rung < Rung.RAN else missing_for_gpu()
@@ -82,13 +90,35 @@ def _groups(conversion: Conversion, found: Replays) -> list[tuple[Conversion, li
     return [(replace(conversion, contract=group[0][1].contract), group) for group in groups.values()]
 
 
+def _repeated(cases: Sequence[Case], launch: str) -> list[Case]:
+    """Those of the cases that a finding's line means, each under the schedule that it names."""
+    try:
+        wanted = json.loads(launch)
+    except ValueError:
+        return []
+    return [
+        replace(case, schedules=(schedule,))
+        for case in cases
+        for schedule in case.schedules
+        if json.loads(token(case, schedule)) == wanted
+    ]
+
+
 def _simulated(
-    conversion: Conversion, found: Replays, progress: Callable[[str], None], limits: Limits
+    conversion: Conversion,
+    found: Replays,
+    progress: Callable[[str], None],
+    limits: Limits,
+    *,
+    replay: str | None,
 ) -> list[Evidence] | str:
     outcomes = []
     small = left = 0
     for each, group in _groups(conversion, found):
         cases = [case for _, made in group if (case := scaled(made.contract, made.case)) is not None]
+        if replay is not None:
+            cases = _repeated(cases, replay)
+            group = group[: len(cases)]
         small += sum(case.name != "captured" for case in cases)
         left += len(group) - len(cases)
         if not cases:
@@ -108,6 +138,8 @@ def _simulated(
     runs = f"{total('runs')} simulated launches of {total('cases')} captured ones ({small} scaled down): no finding"
     if left:
         runs += f"; {left} with a large grid of their own are left to the GPU"
+    if not outcomes and replay is not None:
+        return "no captured launch of this kernel is the one that is to be repeated"
     if not outcomes:
         return "nothing was simulated: every captured launch has a large grid of its own"
     paths = f"specialized in {total('specialized')}, the original in {total('original')}"

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..contract import (
     ANY_STRIDE,
@@ -18,6 +19,7 @@ from ..contract import (
     NoValue,
     ScalarSpec,
     TensorSpec,
+    common_dtypes,
     evaluate,
 )
 from . import grammar
@@ -75,6 +77,7 @@ class Editor:
         for key, entry in entries.items():
             if key in self.signature.parameters:
                 self._parameter(key, grammar.text_of(key, entry))
+        self._groups([key for key in entries if key in self.tensors])
         changes: dict[str, object] = {}
         if "grid" in entries:
             changes["grid"] = self._grid(grammar.text_of("grid", entries["grid"]))
@@ -91,6 +94,7 @@ class Editor:
                 "configs": tuple(map(grammar.launch_config, grammar.texts_of("configs", entries["configs"]))),
                 "configs_known": True,
             }
+        self._valued([key for key in entries if key in self.constexprs], changes.get("configs", self.contract.configs))
         for text in grammar.texts_of("multiples", entries.get("multiples", [])):
             size, step = self._pair("multiples", text, "of")
             self.multiples[size].append(step)
@@ -193,6 +197,31 @@ class Editor:
         tensors = dict(self.tensors)
         self._forget(name)
         self.tensors = {**tensors, name: spec} if place else {**self.tensors, name: spec}
+
+    def _groups(self, said: Sequence[str]) -> None:
+        """Tensors of one group have one element type: what is said of one of them holds for the others."""
+        for group in dict.fromkeys(self.tensors[name].dtype_group for name in said):
+            members = [spec for spec in self.tensors.values() if spec.dtype_group == group]
+            first = next(name for name in said if self.tensors[name].dtype_group == group)
+            members.sort(key=lambda spec: spec.name != first)  # the user's order is the one in which they are tried
+            dtypes = common_dtypes([spec.dtypes for spec in members])
+            if not dtypes:
+                each = ", ".join(f"{spec.name} is {'|'.join(spec.dtypes)}" for spec in members)
+                allowed = f"what all of them may be, or dtype_of({first}) in the entry of {first} to part it from them"
+                if group == first:
+                    allowed = "what all of them may be, or dtype_of(…) with its own name in the entry of another"
+                raise grammar.ContractTextError(first, f"these have one element type, but {each}", allowed)
+            self.tensors.update((spec.name, replace(spec, dtypes=dtypes)) for spec in members)
+
+    def _valued(self, said: Sequence[str], configs: Any) -> None:
+        """Lengths and numbers that a launch cannot do without get a value from somewhere."""
+        for name in said:
+            spec = self.constexprs[name]
+            if spec.kind not in ("tile", "int") or spec.choices or spec.dtype_of or name in self.computed:
+                continue
+            if not configs or not all(name in dict(config.values) for config in configs):
+                allowed = f'"{spec.kind} in {{64, 128}}", "= expression", or configs = ["{name}=64, …"]'
+                raise grammar.ContractTextError(name, f"{name} has no values, and not every config sets it", allowed)
 
     def _number(self, name: str, text: str) -> None:
         constexpr = name in self.signature.constexprs

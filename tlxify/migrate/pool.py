@@ -187,7 +187,7 @@ class Child:
                 root = str(Path(__file__).resolve().parents[2])
                 path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH", "")) if part)
                 self.process = subprocess.Popen(
-                    [sys.executable, "-m", "tlxify.migrate.worker", str(self.limits.memory)],
+                    [sys.executable, "-m", "tlxify.migrate.worker", str(self.limits.memory), str(os.getpid())],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,

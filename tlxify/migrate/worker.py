@@ -1,4 +1,5 @@
-"""The child's side: reads one piece of work per line, answers in JSON lines. Run as `python -m tlxify.migrate.worker`.
+"""The child's side: reads one piece of work per line, answers in JSON lines. Run as
+`python -m tlxify.migrate.worker MEMORY PARENT`.
 
 A request is {"do": "record" | "names", "work": …}; answers are {"at": text} while it is going on, and last
 {"result": …} or {"error": text, "detail": traceback}.
@@ -13,11 +14,13 @@ import sys
 import traceback
 from typing import Any
 
+from ..verify.lifeline import hold
 from .work import Work, kernel_names, record
 
 
 def main() -> None:
-    """Works until its input ends. The argument is the memory that it may take, in bytes."""
+    """Works until its input ends, or its parent. The first argument is the memory that it may take, in bytes."""
+    hold(int(sys.argv[2]))
     limit_memory(int(sys.argv[1]))
     # Nothing that a library prints may mix with the answers.
     answers = os.fdopen(os.dup(1), "w")

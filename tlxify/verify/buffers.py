@@ -109,7 +109,7 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     scalars.update((name, known[name]) for name, _ in contract.computed if name in known)
     scalars.update(dict.fromkeys(contract.absent))
     grid = settle_grid(contract, known)
-    dtypes = {tensor.dtype_group: tensor.dtypes[min(case.dtype, len(tensor.dtypes) - 1)] for tensor in contract.tensors}
+    dtypes = {tensor.name: contract.dtype_of(tensor, case.dtype) for tensor in contract.tensors}
     tensors: dict[str, Memory] = {}
     strides_by_name = {scalar.name for scalar in contract.scalars if scalar.kind == "stride"}
     faithful, first_read = True, next((tensor.name for tensor in contract.tensors if tensor.reads), None)
@@ -117,17 +117,17 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     shapes = {spec.name: extents_of(spec, known) for spec in specs}
     # Where several have one stride, the largest says how far apart its rows must lie.
     for spec in sorted(specs, key=lambda spec: -math.prod(shapes[spec.name])):
-        wanted = strides_of(case.layout(spec.name), shapes[spec.name], storage(dtypes[spec.dtype_group]).itemsize)
+        wanted = strides_of(case.layout(spec.name), shapes[spec.name], storage(dtypes[spec.name]).itemsize)
         settled_strides(spec, wanted, known, strides_by_name)
     for spec in specs:
-        dtype, shape = storage(dtypes[spec.dtype_group]), shapes[spec.name]
+        dtype, shape = storage(dtypes[spec.name]), shapes[spec.name]
         wanted = strides_of(case.layout(spec.name), shape, dtype.itemsize)
         strides = settled_strides(spec, wanted, known, strides_by_name)
         scalars.update((name, known[name]) for name in strides_by_name & {*spec.strides})
         faithful &= strides == wanted
         under = tensors[first_read].owner if case.layout(spec.name) == "overlap" and first_read in tensors else None
         values = tuple(evaluate(expression, known) for expression in spec.values)
-        memory = _memory(spec, dtypes[spec.dtype_group], shape, strides, case, run, under, values)
+        memory = _memory(spec, dtypes[spec.name], shape, strides, case, run, under, values)
         tensors[spec.name] = memory
     for spec_ in contract.constexprs:
         if spec_.kind == "dtype" and spec_.dtype_of is not None and spec_.name not in known:

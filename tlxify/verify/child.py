@@ -70,7 +70,7 @@ def run_job(job: Job, progress: Callable[[str], None]) -> Outcome:
     # What the child and its compilers leave behind goes with its folder.
     with tempfile.TemporaryDirectory(prefix="tlxify-") as folder, tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(
-            [sys.executable, "-m", "tlxify.verify.worker"],
+            [sys.executable, "-m", "tlxify.verify.worker", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

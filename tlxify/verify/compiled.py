@@ -317,7 +317,7 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
     strides_by_name = {scalar.name for scalar in contract.scalars if scalar.kind == "stride"}
     tensors: dict[str, Any] = {}
     for spec in contract.tensors:
-        kind = storage(spec.dtypes[min(case.dtype, len(spec.dtypes) - 1)])
+        kind = storage(contract.dtype_of(spec, case.dtype))
         shape = extents_of(spec, known)
         wanted = strides_of(case.layout(spec.name), shape, kind.itemsize)
         held = settled_strides(spec, wanted, known, strides_by_name)

@@ -23,6 +23,12 @@ PROCESSES = 2
 #: Launches that hypothesis draws besides the edge cases, in all children together.
 DRAWN = 40
 
+#: What to do where no launch says anything.
+VACUOUS = (
+    "help: say what a launch with a result is, in [tool.tlxify.contracts] of pyproject.toml: sizes, flags, and the "
+    "elements that decide what a program does (`values(…)`); --show-contract prints the table as it is now"
+)
+
 Progress = Callable[[str], None]
 
 
@@ -163,7 +169,7 @@ class _Ladder:
             return [Evidence(Rung.SIMULATED, False, "never-specialized", text, "", self.conversion.file, 1)]
         if total("compared") and self.replay is None and not any(figure.get("telling") for figure in figures):
             text = "every result of the source is zero in every launch of the contract: equal results say nothing"
-            return [Evidence(Rung.SIMULATED, False, "vacuous", text, "", self.conversion.file, 1)]
+            return [Evidence(Rung.SIMULATED, False, "vacuous", text, VACUOUS, self.conversion.file, 1)]
         programs = max((int(figure.get("programs", 0)) for figure in figures), default=0)
         if (
             total("compared")
@@ -172,14 +178,20 @@ class _Ladder:
             and (sizes := counting(self.conversion.contract))
         ):
             text = f"no launch of the contract has a second program, although {' and '.join(sizes)} say how many"
-            return [Evidence(Rung.SIMULATED, False, "vacuous", text, "", self.conversion.file, 1)]
+            return [Evidence(Rung.SIMULATED, False, "vacuous", text, VACUOUS, self.conversion.file, 1)]
         runs = f"{total('runs')} simulated launches of {total('cases')} cases, {len(configs)} configs: no finding"
         identical, compared = total("identical"), total("compared")
         error, source_error = max((tuple(figure.get("worst", (0.0, 0.0))) for figure in figures), default=(0.0, 0.0))
         numerics = f"{identical} of {compared} outputs bit-identical to the source"
         numerics += f"; worst error {error:.2g} (source {source_error:.2g})"
-        if any(figure.get("unlifted") for figure in figures):
-            numerics += "; no exact oracle: the source is TLX, or rounds to integers or fp8; it alone was compared with"
+        if unlifted := total("unlifted"):
+            where = ""
+            if unlifted < total("references"):
+                kinds = {kind for figure in figures for kind in figure.get("unlifted_types", ())}
+                kinds -= {kind for figure in figures for kind in figure.get("lifted_types", ())}
+                where = f" in {unlifted} of {total('references')} launches" + "".join(f", {k}" for k in sorted(kinds))
+            numerics += f"; no exact oracle{where}: the source is TLX, or rounds to integers or fp8"
+            numerics += "; it alone was compared with"
         facts = [("schedules", runs), ("numerics", numerics)]
         if self.conversion.version is None:
             facts.append(

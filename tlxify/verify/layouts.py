@@ -57,7 +57,7 @@ def usual_layouts(contract: Contract, dtype: int, *, padded: bool) -> tuple[tupl
     """
     found: list[tuple[str, Layout]] = []
     for tensor in contract.tensors:
-        narrow = tensor.dtypes[min(dtype, len(tensor.dtypes) - 1)] in BYTE_DTYPES
+        narrow = contract.dtype_of(tensor, dtype) in BYTE_DTYPES
         columns = narrow and tensor.deep is not None and tensor.deep == len(tensor.shape) - 2
         if padded:
             found.append((tensor.name, "padded-columns" if columns else "padded"))

@@ -48,7 +48,12 @@ class Tally:
     compared: int = 0
     #: Worst error of the conversion and of the source on the same output.
     worst: tuple[float, float] = (0.0, 0.0)
-    unlifted: bool = False
+    #: Cases of which the source was run, and those of them that have no exact oracle.
+    references: int = 0
+    unlifted: int = 0
+    #: Element types of tensors in cases with an exact oracle, and in those without.
+    lifted_types: set[str] = field(default_factory=set)
+    unlifted_types: set[str] = field(default_factory=set)
     #: How often one program of the source executed one dot, at most.
     trips: int = 0
     #: Programs of one launch that was compared, at most.
@@ -72,6 +77,13 @@ class Tally:
         """Counts a case that the specialized kernel takes."""
         self.specialized += 1
         self.configs.add(case.config)
+
+    def referred(self, arguments: Arguments, *, exact: bool) -> None:
+        """Counts a case whose source was run, and whether what it would be without rounding is known."""
+        self.references += 1
+        self.unlifted += not exact
+        types = self.lifted_types if exact else self.unlifted_types
+        types.update(memory.dtype for memory in arguments.tensors.values())
 
     def compared_with(self, comparison: Comparison) -> None:
         """Counts one comparison."""
@@ -175,7 +187,7 @@ class Simulation:
         self.tally.took(case)
         self.tally.trips = max(self.tally.trips, expected.trips)
         self.tally.programs = max(self.tally.programs, math.prod(arguments.grid))
-        self.tally.unlifted |= expected.exact is None
+        self.tally.referred(arguments, exact=expected.exact is not None)
         plain = self.loaded.conversion.plain or (self.version is not None and not self.version.uses_tlx)
         for number, schedule in enumerate(ONE_SCHEDULE if plain else case.schedules):
             if not self._run(case, schedule, number + 2, expected):
@@ -198,7 +210,10 @@ class Simulation:
         except tlx.sim.SimulationError as error:
             line = error.site.line if error.site is not None else 0
             text = self.loaded.shown(str(error))
-            self.tally.found(self._evidence("simulation", text, case, schedule, line=line))
+            code = "simulation"
+            if isinstance(error, tlx.sim.EndlessError):
+                code, text = "no-end", error.message
+            self.tally.found(self._evidence(code, text, case, schedule, line=line))
             return False
         self.tally.fills = max(self.tally.fills, report.fills)
         for finding in report.findings:
@@ -261,7 +276,7 @@ class Simulation:
         self.failed[code] = case.schedules[0] if schedule is None else schedule
         tried = f"with {case}" + ("" if schedule is None else f", schedule {schedule!r}")
         launch = token(case, schedule)
-        command = shlex.join([*conversion.command, "--replay", launch]) if conversion.command else ""
+        command = shlex.join([*conversion.command, conversion.replaying, launch]) if conversion.command else ""
         command = command or f"tlxify.verify.verify(conversion, replay={launch!r})"
         told = "\n".join(filter(None, (detail, tried, f"replay: {command}")))
         return Evidence(Rung.SIMULATED, False, code, text.splitlines()[0], told, conversion.file, line)
@@ -305,8 +320,10 @@ def simulate(
                 return simulation.tally  # what the conversion did wrong before matters more
             raise
         if minimal and simulation.tally.findings:
-            progress(f"simulated: shrinking {case.name}")
-            simulation.shrink(case)
+            # Smaller launches of what does not end take as long.
+            if {code for code, _, _ in simulation.tally.findings} != {"no-end"}:
+                progress(f"simulated: shrinking {case.name}")
+                simulation.shrink(case)
             return simulation.tally
         if simulation.tally.failed >= enough or simulation.tally.source_fails:
             return simulation.tally

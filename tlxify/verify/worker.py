@@ -1,4 +1,4 @@
-"""The child's side: reads one job, does it, writes JSON lines. Run as `python -m tlxify.verify.worker`."""
+"""The child's side: reads one job, does it, writes JSON lines. Run as `python -m tlxify.verify.worker PARENT`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any, TextIO
 from ..contract import ContractFault
 from ..verdict import Evidence
 from .child import Job
+from .lifeline import hold
 from .unlaunchable import contract_fault
 
 #: Frames of a traceback that are shown: the innermost say what happened.
@@ -23,11 +24,12 @@ _FRAMES = 6
 
 
 def main() -> None:
-    """Does the job on standard input."""
+    """Does the job on standard input, as long as the process lives that the argument names."""
     # What the kernel's module prints must not mix with the answer.
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     job: Job = pickle.load(sys.stdin.buffer)
+    hold(int(sys.argv.pop()), job.limits.seconds)
     if job.limits.memory is not None:
         resource.setrlimit(resource.RLIMIT_AS, (job.limits.memory, job.limits.memory))
 
@@ -102,7 +104,10 @@ def simulate(job: Job, progress: Report) -> Result:
         "identical": tally.identical,
         "compared": tally.compared,
         "worst": list(tally.worst),
+        "references": tally.references,
         "unlifted": tally.unlifted,
+        "lifted_types": sorted(tally.lifted_types),
+        "unlifted_types": sorted(tally.unlifted_types),
         "trips": tally.trips,
         "fills": tally.fills,
         "telling": tally.telling,

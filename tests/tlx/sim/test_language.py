@@ -243,6 +243,49 @@ def test_a_kernel_that_does_not_end_is_given_up():
         tlx.sim.run(endless, (1,), (np.zeros(1, np.int32),), max_steps=1000)
 
 
+@triton.jit
+def turning(out):
+    while True:
+        pass
+
+
+@triton.jit
+def looking(out):
+    while tl.load(out) == 0:
+        if tl.atomic_add(out, 0) == 1:
+            tl.store(out, 1)
+
+
+@triton.jit
+def storing(out, count):
+    done = 0
+    while done < count:
+        tl.store(out, done)
+        done += 1
+
+
+@pytest.mark.parametrize("kernel", [turning, looking])
+def test_a_loop_of_which_nothing_comes_is_given_up(kernel):
+    """Only barriers and atomics were counted: a plain `while True` ran until the limit of the process."""
+    with pytest.raises(tlx.sim.EndlessError, match="has not ended after 20000 turns of this loop") as raised:
+        tlx.sim.run(kernel, (1,), (np.zeros(1, np.int32),), max_turns=20_000)
+    assert raised.value.site.text.startswith("while ")
+    tlx.sim.run(storing, (2,), (np.zeros(1, np.int32), 100), max_turns=100).raise_for_findings()
+
+
+def test_a_loop_that_waits_may_turn_as_often_as_it_likes():
+    @tlx.jit
+    def handing_over(out, count):
+        bar = tlx.alloc_barriers(1)
+        turn = 0
+        while turn < count:
+            tlx.barrier_arrive(bar[0])
+            tlx.barrier_wait(bar[0], turn & 1)
+            turn += 1
+
+    tlx.sim.run(handing_over, (1,), (np.zeros(1, np.int32), 50), max_turns=5).raise_for_findings()
+
+
 def test_closures_and_module_constants_are_seen_as_they_are_now():
     size = 4
 

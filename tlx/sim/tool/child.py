@@ -67,7 +67,7 @@ def run_job(job: Job, progress: Callable[[str, int, int, int], None]) -> Result:
     last = "it was starting"
     with os.fdopen(reading, encoding="utf-8", errors="replace") as pipe:
         child = subprocess.Popen(
-            [sys.executable, "-m", "tlx.sim.tool.worker", str(writing)],
+            [sys.executable, "-m", "tlx.sim.tool.worker", str(writing), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=sys.stderr.fileno() if _has_descriptor() else subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},

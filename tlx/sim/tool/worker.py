@@ -1,6 +1,6 @@
 """The child process: runs the user's file with its launches simulated, and reports on a pipe of its own.
 
-Started as ``python -m tlx.sim.tool.worker FD``; the job comes as one line of JSON on standard input.
+Started as ``python -m tlx.sim.tool.worker FD PARENT``; the job comes as one line of JSON on standard input.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ..schedules import parse
 from ..sites import Site
 from .contract import NAME, Contract, in_module, prepare
 from .launches import caught
+from .lifeline import hold
 from .messages import error_data, finding_data, launch_data
 from .no_gpu import redirected
 from .simulator import Options, Simulator
@@ -39,6 +40,7 @@ def main() -> None:
     """Runs the job that is read from standard input."""
     pipe = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
     job = json.loads(sys.stdin.readline())
+    hold(int(sys.argv[2]), job["seconds"])
 
     def send(message: dict[str, Any]) -> None:
         pipe.write(json.dumps(message) + "\n")

@@ -52,7 +52,7 @@ def worlds_of(
     sizes = {
         name: size
         for group in {tensor.dtype_group: tensor for tensor in contract.tensors if tensor.reads}.values()
-        for name, size in ((group.dtype_group, _ITEMSIZES.get(group.dtypes[0], 1)),)
+        for name, size in ((group.dtype_group, _ITEMSIZES.get(contract.dtype_of(group, 0), 1)),)
     }
     itemsizes = {tensor.name: sizes.get(tensor.dtype_group, 2) for tensor in contract.tensors}
     itemsizes |= {f"{name.removesuffix('_ptr')}_desc": size for name, size in tuple(itemsizes.items())}
