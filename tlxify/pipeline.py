@@ -276,8 +276,8 @@ def _chosen(module: Module, names: tuple[str, ...] | None) -> tuple[Kernel, ...]
         raise Decline("TLX109", Span.of(nested), name=nested.name, why=why) if nested else Decline("TLX102", None)
     if names is None:
         return found
-    known = {kernel.name: kernel for kernel in found}
+    known = {kernel.bound: kernel for kernel in found} | {kernel.name: kernel for kernel in found}
     for name in names:
         if name not in known:
-            raise Decline("TLX103", None, name=name, known=", ".join(known))
+            raise Decline("TLX103", None, name=name, known=", ".join(kernel.name for kernel in found))
     return tuple(known[name] for name in names)

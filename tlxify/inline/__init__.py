@@ -8,6 +8,7 @@ user's files, where whatever is said of them is said.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 import libcst as cst
 
@@ -45,8 +46,8 @@ def written_out(kernel: Kernel) -> Kernel:
     (node,) = ast.parse(code).body
     assert isinstance(node, ast.FunctionDef)
     ast.increment_lineno(node, len(SourceFile("", above).lines()))
-    made = build_kernel(module, node)
-    return Kernel(made.name, made.span, module, made.params, made.body, made.decorators, made.node, kernel)
+    made = build_kernel(module, node, kernel.jitted)
+    return replace(made, written=kernel)
 
 
 def _is_due(kernel: Kernel) -> bool:

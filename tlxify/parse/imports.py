@@ -18,7 +18,8 @@ from ..reach import names_used
 from ..source import SourceFile, Span
 from .bindings import EXTERNAL, Binding, Import, of_triton, settled
 from .forms import choices, told_apart
-from .module import CHOSEN, SEVERAL, Parsed, is_jit, literal_value, parse_alone
+from .jitted import helper_of, is_jit
+from .module import CHOSEN, SEVERAL, Parsed, literal_value, parse_alone
 
 #: How many modules a name may be passed on through.
 HOPS = 8
@@ -159,8 +160,8 @@ class SourceTree:
     def _form(self, path: Path, known: Parsed, binding: Binding, hops: int) -> Meaning | None:
         """What a name means in one of its forms; None for what cannot be told."""
         what, names = binding.what, known.module.names
-        if isinstance(what, ast.FunctionDef) and is_jit(what, names):
-            return Helper(binding.name, what, known.module)
+        if (helper := helper_of(binding, known.bound, known.module)) is not None:
+            return helper
         if isinstance(what, ast.expr) and (value := literal_value(what, names)) is not None:
             return Constant(binding.name, value, Span.of(binding.statement), known.module, True)
         if isinstance(what, ast.Attribute) and (canonical := names.canonical(what) or "").startswith("triton."):

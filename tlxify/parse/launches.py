@@ -57,7 +57,7 @@ def call_sites(kernel: Kernel) -> tuple[CallSite, ...]:
     sites = []
     for function in [kernel.module.tree, *(n for n in ast.walk(kernel.module.tree) if isinstance(n, ast.FunctionDef))]:
         nodes = _own_nodes(function)
-        names = {kernel.name, *_wrapped(kernel.name, nodes)}
+        names = {kernel.bound, *_wrapped(kernel.bound, nodes)}
         for node in nodes:
             match node:
                 case ast.Call(func=ast.Subscript(value=ast.Name(id=name), slice=grid)) if name in names:
