@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..model import Branch, Decorator, Jitted, Kernel, Loop, Module, Node, Param, Statement
 from ..source import SourceFile, Span
-from .enclosed import makers
+from .enclosed import makers, statements_of
 from .jitted import decorator_name, is_jit
 from .module import parse_module
 from .names import AUTOTUNE, HEURISTICS
@@ -55,8 +55,9 @@ def enclosed_kernels(source: SourceFile) -> tuple[Kernel, ...]:
 
 def nested_kernels(module: Module) -> Iterator[ast.FunctionDef]:
     """Jit functions inside other functions or classes."""
+    own = {id(statement) for statement in statements_of(module.tree.body)}
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.FunctionDef) and is_jit(node, module.names):
+        if isinstance(node, ast.FunctionDef) and id(node) not in own and is_jit(node, module.names):
             yield node
 
 
