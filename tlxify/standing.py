@@ -24,7 +24,7 @@ from .inplace import cut_in_place
 from .model import Kernel
 from .outcome import FileConversion, KernelOutcome
 from .pairing import find, plainly_written
-from .parse.kernels import find_kernels, kernel_named
+from .parse.kernels import kernel_named
 from .parse.module import parse_module
 from .rewrites import blocks, guard
 from .source import SourceFile
@@ -107,13 +107,13 @@ def _outcome(file: SourceFile, source: SourceFile, names: tuple[str, ...], *, in
 
 def _source(source: SourceFile, written: SourceFile, item: Recorded) -> Kernel:
     """The kernel that a conversion was made from, in the text without any conversion. Raises Decline TLX608."""
-    kernels = {kernel.name: kernel for kernel in find_kernels(parse_module(written))}
-    if item.kernel not in kernels:
+    kernel = kernel_named(parse_module(written), item.kernel)
+    if kernel is None:
         raise Decline("TLX608", None, name=item.converted, why=f"{Path(source.path).name} has no kernel {item.kernel}")
-    if fingerprint(kernels[item.kernel]) != item.fingerprint:
+    if fingerprint(kernel) != item.fingerprint:
         why = f"{item.kernel} in {Path(source.path).name} was changed since"
         raise Decline("TLX608", None, name=item.converted, why=why)
-    return kernels[item.kernel]
+    return kernel
 
 
 def _contract(kernel: Kernel, *, plain: bool) -> Contract:

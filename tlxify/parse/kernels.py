@@ -9,17 +9,18 @@ from ..model import Branch, Decorator, Jitted, Kernel, Loop, Module, Node, Param
 from ..source import SourceFile, Span
 from .enclosed import makers, statements_of
 from .jitted import decorator_name, is_jit
+from .launches import launched
 from .module import parse_module
 from .names import AUTOTUNE, HEURISTICS
 from .returns import lifted
 
 
-def find_kernels(module: Module) -> tuple[Kernel, ...]:
+def find_kernels(module: Module, elsewhere: frozenset[str] = frozenset()) -> tuple[Kernel, ...]:
     """The module's kernels in source order.
 
-    That is: tuned, launched as `name[grid]`, or called by no other and asking which program it is.
+    That is: tuned, launched as `name[grid]`, here or `elsewhere`, or called by no other and returning nothing.
     """
-    launched = launched_names(module.tree)
+    names = launched(module.tree) | elsewhere
     called = {
         inner.func.id
         for helper in module.helpers.values()
@@ -30,7 +31,7 @@ def find_kernels(module: Module) -> tuple[Kernel, ...]:
     for name, helper in module.helpers.items():
         kernel = build_kernel(module, helper.node, helper.jitted)
         tuned = any(d.name in (AUTOTUNE, HEURISTICS) for d in kernel.decorators)
-        if tuned or name in launched or (name not in called and _returns_nothing(helper.node)):
+        if tuned or name in names or (name not in called and returns_nothing(helper.node)):
             # Of several that are made of one function the first is converted: the text is the same.
             kernels.setdefault(id(helper.node), kernel)
     return tuple(sorted(kernels.values(), key=lambda kernel: kernel.span.line))
@@ -59,18 +60,6 @@ def nested_kernels(module: Module) -> Iterator[ast.FunctionDef]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.FunctionDef) and id(node) not in own and is_jit(node, module.names):
             yield node
-
-
-def launched_names(tree: ast.Module) -> frozenset[str]:
-    """Names that are subscripted and called at once, `name[grid](…)`, or whose `.run` or `.warmup` is called."""
-    names = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Subscript(value=ast.Name(id=name))):
-                names.add(name)
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="run" | "warmup")):
-                names.add(name)
-    return frozenset(names)
 
 
 def build_kernel(module: Module, node: ast.FunctionDef, jitted: Jitted | None = None) -> Kernel:
@@ -116,7 +105,7 @@ def is_constexpr(arg: ast.arg, module: Module) -> bool:
             return module.names.canonical(annotation) == "triton.language.constexpr"
 
 
-def _returns_nothing(node: ast.FunctionDef) -> bool:
+def returns_nothing(node: ast.FunctionDef) -> bool:
     """A launched function has no caller to return to; one that returns a value is a helper."""
     return not any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(node))
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..model import Kernel, Module
+from ..reach import chain_of
 from .literals import ConfigLiteral, NotLiteral, evaluate
 from .names import AUTOTUNE
 
@@ -33,6 +34,17 @@ class CallSite:
     usual: tuple[tuple[str, bool], ...] = ()
     #: Parameters that are given a stride of a tensor: `x.stride(0)`.
     strides: frozenset[str] = frozenset()
+
+
+def launched(tree: ast.Module) -> frozenset[str]:
+    """Chains that are subscripted and called at once, `name[grid](…)`, or whose `.run` or `.warmup` is called."""
+    chains = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Subscript(value=kernel) | ast.Attribute(value=kernel, attr="run" | "warmup")):
+                if (chain := chain_of(kernel)) is not None:
+                    chains.add(chain)
+    return frozenset(chains)
 
 
 def tuner_configs(kernel: Kernel) -> tuple[ConfigLiteral, ...] | None:
