@@ -9,8 +9,11 @@ from textwrap import dedent, indent
 
 import pytest
 
+from tests.golden import CASES, read
+from tlxify.pipeline import convert
+from tlxify.source import SourceFile
 from tlxify.verdict import Evidence
-from tlxify.verify.protocol import World, check_protocol
+from tlxify.verify.protocol import World, check_protocol, worlds_of
 
 HEAD = """
 import triton.language as tl
@@ -423,3 +426,17 @@ def test_both_arms_of_what_memory_decides_are_followed(conditions):
     ):
         assert right in text
         assert codes(text.replace(right, wrong))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "control/two_returns_on_loaded",  # the seeds choose a return each time
+        "turns/unequal_tiles",  # the first program takes no trip
+    ],
+)
+def test_what_few_launches_reach_is_followed(case):
+    (kernel,) = convert(SourceFile("kernel.py", read(CASES / f"{case}.py").source)).kernels
+    launches = worlds_of(kernel.contract)
+    (evidence,) = check_protocol(kernel.conversion.module_text, "kernel.py", launches, kernel=kernel.plan.converted)
+    assert evidence.ok, (evidence.text, evidence.detail)
