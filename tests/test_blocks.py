@@ -83,3 +83,33 @@ def test_a_kernel_in_a_class_is_declined_where_it_stands():
     with pytest.raises(Exception, match="TLX109") as caught:
         convert(SourceFile("kernel.py", text))
     assert caught.value.diagnostic.span.line == text[: text.index("def kernel")].count("\n") + 1
+
+
+CALLED = f"{HEAD}{BODY.removeprefix('@triton.jit' + chr(10)).replace('def kernel(', 'def _kernel(')}"
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("product = triton.jit(_kernel)", "product"),
+        ("_kernel = triton.jit(\n    _kernel,\n    do_not_specialize=['M'],\n)", "_kernel"),
+        ("product = triton.autotune(configs=[], key=['M'])(triton.jit(_kernel))", "product"),
+    ],
+)
+def test_what_a_call_makes_a_kernel_is_bound_below_the_call(call, name):
+    text = f"{CALLED}\n\nif True:\n{textwrap.indent(call, '    ')}\n    AFTER = 1\n"
+    conversion = outputs(text)
+    for output in (conversion.module_text, conversion.patched_source_text):
+        compile(output, "kernel.py", "exec")
+        lines = output.splitlines()
+        bound = next(i for i, line in enumerate(lines) if f"specialize_kernel({name})" in line)
+        assert lines[bound].startswith(f"    {name} = ") or lines[bound].startswith(f"        {name} = ")
+        assert lines.index(textwrap.indent(call, "    ").splitlines()[-1]) < bound < lines.index("    AFTER = 1")
+        assert convert(SourceFile("kernel.py", output)).source.text == text
+
+
+def test_either_name_of_it_may_be_asked_for():
+    text = f"{CALLED}\n\nproduct = triton.jit(_kernel)\n"
+    for name in ("product", "_kernel"):
+        (kernel,) = convert(SourceFile("kernel.py", text), kernels=(name,)).kernels
+        assert kernel.name == "_kernel"

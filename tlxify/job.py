@@ -93,8 +93,12 @@ def converted(
     profitable: bool = True,
     tiles: str | None = None,
     tier: str = "tlx",
+    elsewhere: frozenset[str] = frozenset(),
 ) -> FileConversion:
-    """What converting the file at `path` comes to; a refusal of the whole file is an outcome like any other."""
+    """What converting the file at `path` comes to; a refusal of the whole file is an outcome like any other.
+
+    `elsewhere` are the jit functions of the file that others launch.
+    """
     from .pipeline import convert as convert_source
 
     source = read(path)
@@ -103,6 +107,7 @@ def converted(
     try:
         wanted = tuple(kernels) or None
         how: dict[str, Any] = {"schedule": schedule, "profitable": profitable, "tiles": tiles, "tier": tier}
+        how["elsewhere"] = elsewhere
         return suppress.apply(convert_source(source, kernels=wanted, **how))
     except Decline as refusal:
         return FileConversion(source, diagnostics=(refusal.diagnostic,))

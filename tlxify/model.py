@@ -66,6 +66,26 @@ def walk(nodes: tuple[Node, ...]) -> Iterator[Node]:
 
 
 @dataclass(frozen=True, slots=True)
+class Decorator:
+    """One decorator, by its canonical name ("triton.jit", "triton.autotune", or as written if unknown)."""
+
+    name: str
+    span: Span
+    node: ast.expr = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Jitted:
+    """The statement that makes a plain function a jit function: `kernel = triton.jit(_kernel)`."""
+
+    #: The name that it binds.
+    name: str
+    span: Span
+    #: What decorators above the function would say, outermost first.
+    decorators: tuple[Decorator, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Helper:
     """A jit function that a kernel calls."""
 
@@ -74,6 +94,8 @@ class Helper:
     node: ast.FunctionDef = field(repr=False, compare=False)
     #: Where its own names mean something.
     module: Module = field(repr=False, compare=False)
+    #: None for one that decorators make a jit function.
+    jitted: Jitted | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +142,6 @@ class Forms:
 
 
 @dataclass(frozen=True, slots=True)
-class Decorator:
-    """One decorator, by its canonical name ("triton.jit", "triton.autotune", or as written if unknown)."""
-
-    name: str
-    span: Span
-    node: ast.expr = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Names:
     """How a module writes Triton's names: local dotted prefix → canonical prefix ("tl" → "triton.language")."""
 
@@ -155,7 +168,7 @@ class Module:
 
     source: SourceFile
     names: Names
-    #: Every top-level (or conditionally nested) function with a jit decorator, by name.
+    #: Every top-level (or conditionally nested) jit function, by the name that is bound to it.
     helpers: Mapping[str, Helper]
     #: Global names bound once to a literal or `tl.constexpr(literal)`.
     constants: Mapping[str, object]
@@ -204,6 +217,18 @@ class Kernel:
     node: ast.FunctionDef = field(repr=False, compare=False)
     #: The kernel in the user's file, where this one has helpers written out.
     written: Kernel | None = field(default=None, repr=False, compare=False)
+    #: The statement that makes the function a kernel; None for one under decorators.
+    jitted: Jitted | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def bound(self) -> str:
+        """The name that the program launches it by."""
+        return self.jitted.name if self.jitted is not None else self.name
+
+    @property
+    def made(self) -> Span:
+        """What binds that name: the function with its decorators, or a statement behind it."""
+        return self.jitted.span if self.jitted is not None else self.span
 
     @property
     def original(self) -> Kernel:

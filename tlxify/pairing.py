@@ -18,7 +18,7 @@ from .corrections import LAUNCH, ContractTextError, Signature, corrected
 from .diagnostics import Decline
 from .inplace import cut_in_place, uses_tlx
 from .model import Kernel
-from .parse.kernels import build_kernel, find_kernels
+from .parse.kernels import find_kernels, kernel_named
 from .parse.launches import CallSite, call_sites, tuner_configs
 from .parse.literals import ConfigLiteral
 from .parse.module import parse_module
@@ -34,8 +34,8 @@ RINGS = {"alloc_barriers": 0, "local_alloc": 2}
 def find(source: SourceFile, name: str | None) -> Kernel:
     """The kernel of that name, or the only one. Raises Decline TLX101, TLX102 or TLX103."""
     module = parse_module(SourceFile(source.path, plainly_written(source)))
-    if name is not None and name in module.helpers:
-        return build_kernel(module, module.helpers[name].node)
+    if name is not None and (named := kernel_named(module, name)) is not None:
+        return named
     found = find_kernels(module)
     if not found:
         raise Decline("TLX102", None)

@@ -23,7 +23,7 @@ from .layout import line_length
 from .model import Constant, Helper, Kernel, Module, Unresolved, walk
 from .outcome import FileConversion, KernelOutcome, VerdictWord
 from .parse.forms import other_forms
-from .parse.kernels import enclosed_kernels, find_kernels, nested_kernels
+from .parse.kernels import enclosed_kernels, find_kernels, kernel_named, nested_kernels, returns_nothing
 from .parse.module import parse_module
 from .plan import AUTO, Form, Plan
 from .reach import reach
@@ -94,13 +94,15 @@ def convert(
     profitable: bool = True,
     tiles: str | None = None,
     tier: str = TIERS[0],
+    elsewhere: frozenset[str] = frozenset(),
 ) -> FileConversion:
     """Converts the kernels of a file. Raises Decline only for the file as a whole (TLX101, TLX102, TLX103, TLX108).
 
     With `profitable`, kernels that could be converted but are not expected to gain by it are declined. `tiles` says
     whether tiles that the source does not list are tried beside its own ("own") or not ("user"); None: as the project
     says, else "own". `tier` is what to convert to: "tlx", warp-specialized kernels, or "descriptors", plain Triton that
-    loads through descriptors, with or without a dot.
+    loads through descriptors, with or without a dot. `elsewhere` are jit functions that other files launch, which makes
+    kernels of them.
     """
     source = _written_by_user(source)
     module = parse_module(source)
@@ -110,7 +112,7 @@ def convert(
     path = Path(source.path)
     own_tiles = (tiles or tiles_of(path)) == "own"
     ways = Ways(target, SCHEDULES[schedule], profitable, own_tiles, tier, contracts_of(path))
-    for kernel in _chosen(module, kernels):
+    for kernel in _chosen(module, kernels, elsewhere):
         outcome, piece = _convert_one(kernel, pieces, width, ways)
         results.append((outcome, piece))
         pieces += [piece] if piece is not None else []
@@ -265,8 +267,10 @@ def _written_by_user(source: SourceFile) -> SourceFile:
     return SourceFile(source.path, text)
 
 
-def _chosen(module: Module, names: tuple[str, ...] | None) -> tuple[Kernel, ...]:
-    own = find_kernels(module)
+def _chosen(
+    module: Module, names: tuple[str, ...] | None, elsewhere: frozenset[str] = frozenset()
+) -> tuple[Kernel, ...]:
+    own = find_kernels(module, elsewhere)
     taken = {kernel.name for kernel in own}
     made = [kernel for kernel in enclosed_kernels(module.source) if kernel.name not in taken]
     found = tuple(sorted((*own, *made), key=lambda kernel: kernel.span.line))
@@ -276,8 +280,11 @@ def _chosen(module: Module, names: tuple[str, ...] | None) -> tuple[Kernel, ...]
         raise Decline("TLX109", Span.of(nested), name=nested.name, why=why) if nested else Decline("TLX102", None)
     if names is None:
         return found
-    known = {kernel.name: kernel for kernel in found}
+    known = {kernel.bound: kernel for kernel in found} | {kernel.name: kernel for kernel in found}
     for name in names:
+        named = kernel_named(module, name)
+        if name not in known and named is not None and returns_nothing(named.node):
+            known[name] = named  # jit code calls it, but whoever names it launches it somewhere
         if name not in known:
-            raise Decline("TLX103", None, name=name, known=", ".join(known))
+            raise Decline("TLX103", None, name=name, known=", ".join(kernel.name for kernel in found))
     return tuple(known[name] for name in names)

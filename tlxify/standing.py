@@ -24,9 +24,9 @@ from .inplace import cut_in_place
 from .model import Kernel
 from .outcome import FileConversion, KernelOutcome
 from .pairing import find, plainly_written
-from .parse.kernels import build_kernel, find_kernels
+from .parse.kernels import kernel_named
 from .parse.module import parse_module
-from .rewrites import blocks
+from .rewrites import blocks, guard
 from .source import SourceFile
 
 #: The line of a header that says which kernel became which.
@@ -88,11 +88,11 @@ def _outcome(file: SourceFile, source: SourceFile, names: tuple[str, ...], *, in
         kernel = plain
         if written.text != source.text:  # lines are counted as they are on disk
             module = parse_module(source)
-            kernel = build_kernel(module, module.helpers[name].node)
+            kernel = kernel_named(module, name) or plain
         if inside:
             text, specialize = _block(file, body)
         else:
-            text, specialize = file.text, f"specialize_{name}"
+            text, specialize = file.text, guard.names_beside(body.converted)[2]
         contract = _contract(plain, plain=is_plain(text, specialize))
         conversion = Conversion(
             *(name, contract.with_added(own_configs(text, specialize)), text, file.path, body.converted),
@@ -107,13 +107,13 @@ def _outcome(file: SourceFile, source: SourceFile, names: tuple[str, ...], *, in
 
 def _source(source: SourceFile, written: SourceFile, item: Recorded) -> Kernel:
     """The kernel that a conversion was made from, in the text without any conversion. Raises Decline TLX608."""
-    kernels = {kernel.name: kernel for kernel in find_kernels(parse_module(written))}
-    if item.kernel not in kernels:
+    kernel = kernel_named(parse_module(written), item.kernel)
+    if kernel is None:
         raise Decline("TLX608", None, name=item.converted, why=f"{Path(source.path).name} has no kernel {item.kernel}")
-    if fingerprint(kernels[item.kernel]) != item.fingerprint:
+    if fingerprint(kernel) != item.fingerprint:
         why = f"{item.kernel} in {Path(source.path).name} was changed since"
         raise Decline("TLX608", None, name=item.converted, why=why)
-    return kernels[item.kernel]
+    return kernel
 
 
 def _contract(kernel: Kernel, *, plain: bool) -> Contract:

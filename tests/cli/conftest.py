@@ -45,6 +45,7 @@ class Fakes:
         profitable: bool = True,
         tiles: str | None = None,
         tier: str = "tlx",
+        elsewhere: frozenset[str] = frozenset(),
     ) -> FileConversion:
         self.asked.append(("convert", kernels, schedule))
         self.how.append((tiles, tier))

@@ -61,6 +61,37 @@ def test_the_report_names_every_kernel(tree: Path, tmp_path: Path):
     assert data["summary"]["verdicts"] == {"converted": 1, "no-dot": 1}
 
 
+HELPERS = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def inner(x):
+    return x + 1
+
+
+if True:
+    @triton.jit
+    def outer(x, KIND: tl.constexpr):
+        return inner(x)
+"""
+
+
+def test_helpers_alone_are_no_kernels(tree: Path):
+    (tree / "helpers.py").write_text(HELPERS)
+    result = run(tree)
+    assert result.exit_code == 0, result.output
+    assert "2 kernels in 3 files: 1 converted, 1 no-dot" in result.stdout
+
+
+def test_kernels_in_classes_are_declined_also_beside_helpers(tmp_path: Path):
+    held = NO_DOT.replace("@triton.jit", "class Holder:\n    @triton.jit").partition("    @")
+    (tmp_path / "held.py").write_text(held[0] + held[1] + held[2].replace("\n", "\n    ") + "\n" + HELPERS)
+    (kernel,) = record(Work(str(tmp_path / "held.py"))).kernels
+    assert (kernel.kernel, kernel.verdict, kernel.codes) == ("scale", "declined", ("TLX109",))
+
+
 def test_a_converted_copy_holds_everything_and_leaves_the_tree(tree: Path, tmp_path: Path):
     before = snapshot(tree)
     (tree / "__pycache__").mkdir()

@@ -9,8 +9,11 @@ from textwrap import dedent, indent
 
 import pytest
 
+from tests.golden import CASES, read
+from tlxify.pipeline import convert
+from tlxify.source import SourceFile
 from tlxify.verdict import Evidence
-from tlxify.verify.protocol import World, check_protocol
+from tlxify.verify.protocol import World, check_protocol, worlds_of
 
 HEAD = """
 import triton.language as tl
@@ -396,3 +399,44 @@ def test_a_length_may_be_compared_before_a_loop_ends_with_it():
 def test_a_condition_on_loaded_bounds_that_is_wrong_is_found(old, new):
     assert old in LOADED
     assert codes(LOADED.replace(old, new))
+
+
+def behind(conditions):
+    """The ring, its loops behind conditions that stand in one another. The consumer asks each the other way round."""
+    producer = RING[RING.index("            for k") : RING.index("        with tlx.async_task(num_warps")]
+    consumer = RING[RING.index("            for k", RING.index("acc = tl.zeros")) : RING.index("            out =")]
+    first, second = producer, consumer
+    for number in range(conditions):
+        asked = f"tl.load(K + {number})"
+        first = f"            if {asked} != -1:\n{indent(first, ' ' * 4)}"
+        second = f"            if {asked} == -1:\n                pass\n            else:\n{indent(second, ' ' * 4)}"
+    return RING.replace(producer, first).replace(consumer, second)
+
+
+@pytest.mark.parametrize("conditions", [1, 2, 5])
+def test_both_arms_of_what_memory_decides_are_followed(conditions):
+    text = behind(conditions)
+    assert codes(text) == set()
+    # What is wrong behind all of them is found, also where no seed leads there by itself.
+    for right, wrong in (
+        ("tlx.barrier_arrive(empty[k % STAGES])", "pass"),
+        ("(k // STAGES & 1) ^ 1", "k // STAGES & 1"),
+        ("(k // STAGES & 1) ^ 1", "1 if k <= 2 * STAGES else 0"),  # in the longest loops alone
+        ("== -1:", "== -2:"),
+    ):
+        assert right in text
+        assert codes(text.replace(right, wrong))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "control/two_returns_on_loaded",  # the seeds choose a return each time
+        "turns/unequal_tiles",  # the first program takes no trip
+    ],
+)
+def test_what_few_launches_reach_is_followed(case):
+    (kernel,) = convert(SourceFile("kernel.py", read(CASES / f"{case}.py").source)).kernels
+    launches = worlds_of(kernel.contract)
+    (evidence,) = check_protocol(kernel.conversion.module_text, "kernel.py", launches, kernel=kernel.plan.converted)
+    assert evidence.ok, (evidence.text, evidence.detail)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.golden import CASES, read
 from tlxify.files import write_conversion
 from tlxify.job import standing
 from tlxify.pipeline import convert
 from tlxify.source import SourceFile
 
 ROOT = Path(__file__).parents[2]
+CAUGHT = {"capture_output": True, "text": True, "check": True}
 #: How the corpus GEMM's conversion gives a slot back.
 ARRIVE = "tlx.barrier_arrive(empty["
 
@@ -53,6 +58,28 @@ def test_what_is_on_disk_is_verified(written, file):
     assert not tally.findings
     assert not tally.source_fails
     assert tally.specialized == 2
+
+
+@pytest.mark.triton
+@pytest.mark.parametrize("file", FILES)
+def test_a_kernel_that_a_call_makes_is_bound_and_verified_where_it_is(tmp_path, monkeypatch, file):
+    monkeypatch.chdir(tmp_path)
+    text = read(CASES / "address" / "recomputed.py").source.replace("@triton.jit\ndef kernel(", "def _kernel(")
+    text += "\n\nproduct = triton.jit(_kernel)\n"
+    conversion = convert(SourceFile("matmul.py", text))
+    Path("matmul.py").write_text(text)
+    write_conversion(Path("matmul.py"), text, conversion.patched_source_text, conversion.sidecar_text)
+    Path("whole.py").write_text(conversion.module_text)
+    (kernel,) = standing(Path(file), ()).kernels
+    assert kernel.contract == conversion.kernels[0].contract
+    tally = simulated(kernel.conversion)
+    assert not tally.findings
+    assert tally.specialized >= 1
+    if file != "matmul_tlx.py":
+        code = f"import {file[:-3]} as m; print(m.product.converted.fn.__name__, m.product.original.fn is m._kernel)"
+        path = os.pathsep.join((str(tmp_path), str(ROOT)))
+        ran = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, **CAUGHT)
+        assert ran.stdout.split() == ["_kernel_ws", "True"], ran.stderr
 
 
 @pytest.mark.triton

@@ -21,11 +21,14 @@ RULES = (
         code="TLX102",
         outcome="error",
         title="no Triton kernel in file",
-        fact="No function in this file is decorated with `triton.jit` or passed to it.",
+        fact="No function in this file is decorated with `triton.jit` or passed to it, but for helpers of others.",
         remedy=(
             "Name the file that defines the kernel; a kernel imported from elsewhere is converted where it is defined."
         ),
-        why="tlxify looks for `triton.jit` under any alias, also below other decorators and as a plain call.",
+        why=(
+            "tlxify looks for `triton.jit` under any alias, also below other decorators and as a plain call. A jit "
+            "function that returns a value, or that others call and nobody launches, is a helper."
+        ),
         example="""
             import torch
 

@@ -26,8 +26,8 @@ class Found:
     root: Path
 
 
-def discover(paths: Iterable[Path]) -> tuple[Found, ...]:
-    """Candidates below `paths` in a stable order, each once.
+def discover(paths: Iterable[Path], word: bytes = WORD) -> tuple[Found, ...]:
+    """Candidates below `paths` in a stable order, each once. In folders those that have the `word` in their text.
 
     Symbolic links are not followed: what they point to is in the tree already, is not part of it, or is a loop.
     Whatever is no regular file is left out, since reading a pipe never ends. A file that cannot be opened is kept, so
@@ -35,19 +35,19 @@ def discover(paths: Iterable[Path]) -> tuple[Found, ...]:
     """
     found: dict[str, Found] = {}
     for root in paths:
-        for path in [root] if not root.is_dir() else _sources(root):
+        for path in [root] if not root.is_dir() else _sources(root, word):
             found.setdefault(os.path.realpath(path), Found(path, root))
     return tuple(found.values())
 
 
-def _sources(folder: Path) -> Iterator[Path]:
+def _sources(folder: Path, word: bytes) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder):
         here = Path(parent)
         folders[:] = sorted(name for name in folders if not _noise(here / name))
         for name in sorted(names):
             if name.endswith(".py") and not name.endswith(SIDECAR) and not name.startswith("."):
                 path = here / name
-                if stat.S_ISREG(path.lstat().st_mode) and _mentions(path):
+                if stat.S_ISREG(path.lstat().st_mode) and _mentions(path, word):
                     yield path
 
 
@@ -55,8 +55,8 @@ def _noise(folder: Path) -> bool:
     return folder.name.startswith(".") or folder.name in NOISE or (folder / ENVIRONMENT).exists()
 
 
-def _mentions(path: Path) -> bool:
+def _mentions(path: Path, word: bytes) -> bool:
     try:
-        return WORD in path.read_bytes()
+        return not word or word in path.read_bytes()
     except OSError:
         return True

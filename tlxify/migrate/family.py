@@ -44,10 +44,13 @@ GROUPS = frozenset({"expert", "experts", "moe", "grouped", "groups", "topk", "sp
 BATCHES = frozenset({"batch", "bmm", "batched", "baddbmm"})
 
 
-def families(source: SourceFile) -> dict[str, str]:
-    """The family of each kernel of a file, by name; empty for a file that cannot be read."""
+def families(source: SourceFile, elsewhere: frozenset[str] = frozenset()) -> dict[str, str]:
+    """The family of each kernel of a file, by name; empty for a file that cannot be read.
+
+    `elsewhere` are jit functions that other files launch.
+    """
     try:
-        return {kernel.name: family(kernel) for kernel in find_kernels(parse_module(source))}
+        return {kernel.name: family(kernel) for kernel in find_kernels(parse_module(source), elsewhere)}
     except Decline:
         return {}
 

@@ -46,8 +46,9 @@ def migrate(request: Request, watch: Watch = lambda *_: None) -> list[FileRecord
     FileError if the output is in the way of something.
     """
     found = {str(item.path): item for item in discover(request.paths)}
+    roots = tuple(map(str, request.paths))
     works = [
-        Work(file, None, request.schedule, request.profitable, request.upto, request.tiles, request.tier)
+        Work(file, None, request.schedule, request.profitable, request.upto, request.tiles, request.tier, roots)
         for file in found
     ]
     done: dict[str, FileRecord] = {}

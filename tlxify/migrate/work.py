@@ -12,6 +12,7 @@ from ..job import Unreadable, converted, read
 from ..outcome import FileConversion, KernelOutcome
 from ..source import SourceFile
 from ..verdict import Rung, Verdict
+from .elsewhere import launched_elsewhere
 from .family import families
 from .record import SILENT, FileRecord, Finding, KernelRecord, Texts
 
@@ -34,6 +35,8 @@ class Work:
     tiles: str | None = None
     #: What to convert to: "tlx" or "descriptors".
     tier: str = "tlx"
+    #: The PATHs of the run: what other files below them launch are kernels.
+    roots: tuple[str, ...] = ()
 
     def data(self) -> dict[str, Any]:
         """For `json.dumps`."""
@@ -42,18 +45,20 @@ class Work:
     @staticmethod
     def of(data: dict[str, Any]) -> Work:
         """The reverse of `data`."""
-        return Work(**{**data, "kernels": tuple(data["kernels"]) if data["kernels"] is not None else None})
+        kernels = tuple(data["kernels"]) if data["kernels"] is not None else None
+        return Work(**{**data, "kernels": kernels, "roots": tuple(data["roots"])})
 
 
-def kernel_names(file: str) -> tuple[tuple[str, int], ...]:
+def kernel_names(work: Work) -> tuple[tuple[str, int], ...]:
     """Name and line of every kernel of a file: what is left to report where converting it at once did not work."""
     from ..parse.kernels import find_kernels
     from ..parse.module import parse_module
 
-    source = read(Path(file))
+    source = read(Path(work.file))
     if isinstance(source, FileConversion):
         return ()
-    return tuple((kernel.name, kernel.span.line) for kernel in find_kernels(parse_module(source)))
+    found = find_kernels(parse_module(source), launched_elsewhere(source, work.roots))
+    return tuple((kernel.name, kernel.span.line) for kernel in found)
 
 
 def record(work: Work, tell: Tell = lambda _: None) -> FileRecord:
@@ -64,10 +69,12 @@ def record(work: Work, tell: Tell = lambda _: None) -> FileRecord:
     """
     tell("converting")
     try:
-        conversion = _convert(work, work.kernels)
+        source = read(Path(work.file))
+        elsewhere = launched_elsewhere(source, work.roots) if isinstance(source, SourceFile) else frozenset()
+        conversion = _convert(work, work.kernels, elsewhere)
     except Unreadable as error:
         return FileRecord(work.file, findings=(Finding("TLX101", str(error)),))
-    kinds = families(conversion.source)
+    kinds = families(conversion.source, elsewhere)
     verdicts = _verified(conversion, Rung[work.upto.upper()], tell)
     kernels = [
         _kernel_record(item, kinds.get(item.name, "unknown"), verdicts, work.upto) for item in conversion.kernels
@@ -81,16 +88,22 @@ def record(work: Work, tell: Tell = lambda _: None) -> FileRecord:
     good = tuple(item.kernel for item in kernels if item.verdict == "converted" and item.passed)
     if good and len(good) < len(conversion.converted):
         tell("converting")
-        conversion = _convert(work, good)
+        conversion = _convert(work, good, elsewhere)
     texts = None
     if good:
         texts = Texts(conversion.source.text, conversion.patched_source_text, conversion.sidecar_text)
     return FileRecord(work.file, tuple(kernels), tuple(findings), texts)
 
 
-def _convert(work: Work, kernels: tuple[str, ...] | None) -> FileConversion:
+def _convert(work: Work, kernels: tuple[str, ...] | None, elsewhere: frozenset[str]) -> FileConversion:
     return converted(
-        Path(work.file), kernels or (), work.schedule, profitable=work.profitable, tiles=work.tiles, tier=work.tier
+        Path(work.file),
+        kernels or (),
+        work.schedule,
+        profitable=work.profitable,
+        tiles=work.tiles,
+        tier=work.tier,
+        elsewhere=elsewhere,
     )
 
 

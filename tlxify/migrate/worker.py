@@ -35,7 +35,7 @@ def main() -> None:
         work = Work.of(request["work"])
         try:
             if request["do"] == "names":
-                result: Any = kernel_names(work.file)
+                result: Any = kernel_names(work)
             else:
                 result = record(work, lambda text: say({"at": text})).data()
             answer = {"result": result}

@@ -67,14 +67,14 @@ def bindings(tree: ast.Module, importable: Importable) -> Iterator[Binding]:
     held = list(_reached(tree.body, importable, known, others, True))
     # Arms inside of these are added to the list while it is walked.
     left_out = [statement for statement, _ in _reached(others, importable, known, others, False)]
-    elsewhere = {name for statement in left_out for name, what in _bound(statement) if _means_something(what)}
+    elsewhere = {name for statement in left_out for name, what in bound_by(statement) if _means_something(what)}
     names = set()
     for statement, certain in held:
-        for name, what in _bound(statement):
+        for name, what in bound_by(statement):
             names.add(name)
             yield Binding(name, statement, what, certain, name in elsewhere)
     for statement in left_out:
-        for name, what in _bound(statement):
+        for name, what in bound_by(statement):
             if name not in names:
                 yield Binding(name, statement, what, False, True)
 
@@ -184,7 +184,8 @@ def _means_something(what: What) -> bool:
     return what is not None and not (isinstance(what, ast.Constant) and what.value is None)
 
 
-def _bound(statement: ast.stmt) -> Iterator[tuple[str, What]]:
+def bound_by(statement: ast.stmt) -> Iterator[tuple[str, What]]:
+    """The names that one statement binds, and to what."""
     match statement:
         case ast.FunctionDef(name=name):
             yield name, statement

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .names import JIT, canonical, collect_names
+from .jitted import is_jit, jit_call
+from .names import collect_names
 
 #: Why an argument of the function has no meaning.
 ARGUMENT = "the function around the kernel is given it"
@@ -19,19 +20,23 @@ Chain = tuple[ast.FunctionDef, ...]
 
 
 def makers(tree: ast.Module) -> list[Chain]:
-    """The functions whose own statements define jit functions, each behind those around it; none inside of classes."""
+    """The functions whose own statements make jit functions, each behind those around it; none inside of classes."""
     names = collect_names(tree)
 
-    def jitted(function: ast.FunctionDef) -> bool:
-        targets = (item.func if isinstance(item, ast.Call) else item for item in function.decorator_list)
-        return any(canonical(names, target) == JIT for target in targets)
+    def jitted(statement: ast.stmt) -> bool:
+        match statement:
+            case ast.FunctionDef() as function:
+                return is_jit(function, names)
+            case ast.Assign(value=value) | ast.AnnAssign(value=value):
+                return jit_call(value, names) is not None
+        return False
 
     def found(body: list[ast.stmt], around: Chain) -> Iterator[Chain]:
-        functions = [statement for statement in _statements(body) if isinstance(statement, ast.FunctionDef)]
-        if around and any(map(jitted, functions)):
+        statements = list(statements_of(body))
+        if around and any(map(jitted, statements)):
             yield around
-        for function in functions:
-            if not jitted(function):
+        for function in statements:
+            if isinstance(function, ast.FunctionDef) and not jitted(function):
                 yield from found(function.body, (*around, function))
 
     return list(found(tree.body, ()))
@@ -54,7 +59,7 @@ def arguments(function: ast.FunctionDef) -> Iterator[str]:
             yield node.arg
 
 
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements with those in the arms of conditions, `try` and `with`."""
     for statement in body:
         yield statement
@@ -62,6 +67,6 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             case ast.If() | ast.Try() | ast.With():
                 for child in ast.iter_child_nodes(statement):
                     if isinstance(child, ast.stmt):
-                        yield from _statements([child])
+                        yield from statements_of([child])
                     elif isinstance(child, ast.ExceptHandler):
-                        yield from _statements(child.body)
+                        yield from statements_of(child.body)

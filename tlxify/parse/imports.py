@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,9 +16,11 @@ from ..diagnostics import Decline
 from ..model import Alias, Constant, Forms, Helper, Meaning, Module, Unresolved
 from ..reach import names_used
 from ..source import SourceFile, Span
-from .bindings import EXTERNAL, Binding, Import, of_triton, settled
+from .bindings import EXTERNAL, Binding, Import, bound_by, of_triton, settled
 from .forms import choices, told_apart
-from .module import CHOSEN, SEVERAL, Parsed, is_jit, literal_value, parse_alone
+from .jitted import helper_of, is_jit
+from .launches import launched
+from .module import CHOSEN, SEVERAL, Parsed, literal_value, parse_alone
 
 #: How many modules a name may be passed on through.
 HOPS = 8
@@ -60,6 +62,25 @@ class SourceTree:
         for helper in module.helpers.values():
             self._follow(helper)
         return module
+
+    def launched(self, source: SourceFile) -> Iterator[Helper]:
+        """The jit functions of any file that the user's file launches, also where a function imports them.
+
+        Raises Decline TLX101.
+        """
+        known = self._parse(self.path, source)
+        local: dict[str, list[Binding]] = {}
+        for statement in ast.walk(known.module.tree):
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                for name, what in bound_by(statement):
+                    local.setdefault(name, []).append(Binding(name, statement, what, True, False))
+        for chain in sorted(launched(known.module.tree)):
+            head = chain.partition(".")[0]
+            for one in [replace(known, bound={head: [binding]}) for binding in local.get(head, ())] or [known]:
+                _, found = self._chain(self.path, one, chain, HOPS)
+                found = found.taken if isinstance(found, Several) else found
+                if isinstance(found, Helper):
+                    yield found
 
     def _module(self, path: Path) -> Parsed | None:
         """The module in a file of the tree; None if that cannot be read."""
@@ -159,8 +180,8 @@ class SourceTree:
     def _form(self, path: Path, known: Parsed, binding: Binding, hops: int) -> Meaning | None:
         """What a name means in one of its forms; None for what cannot be told."""
         what, names = binding.what, known.module.names
-        if isinstance(what, ast.FunctionDef) and is_jit(what, names):
-            return Helper(binding.name, what, known.module)
+        if (helper := helper_of(binding, known.bound, known.module)) is not None:
+            return helper
         if isinstance(what, ast.expr) and (value := literal_value(what, names)) is not None:
             return Constant(binding.name, value, Span.of(binding.statement), known.module, True)
         if isinstance(what, ast.Attribute) and (canonical := names.canonical(what) or "").startswith("triton."):

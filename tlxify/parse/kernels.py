@@ -5,33 +5,42 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..model import Branch, Decorator, Kernel, Loop, Module, Node, Param, Statement
+from ..model import Branch, Decorator, Jitted, Kernel, Loop, Module, Node, Param, Statement
 from ..source import SourceFile, Span
-from .enclosed import makers
-from .module import decorator_name, parse_module
-from .names import AUTOTUNE, HEURISTICS, JIT
+from .enclosed import makers, statements_of
+from .jitted import decorator_name, is_jit
+from .launches import launched
+from .module import parse_module
+from .names import AUTOTUNE, HEURISTICS
 from .returns import lifted
 
 
-def find_kernels(module: Module) -> tuple[Kernel, ...]:
+def find_kernels(module: Module, elsewhere: frozenset[str] = frozenset()) -> tuple[Kernel, ...]:
     """The module's kernels in source order.
 
-    That is: tuned, launched as `name[grid]`, or called by no other and asking which program it is.
+    That is: tuned, launched as `name[grid]`, here or `elsewhere`, or called by no other and returning nothing.
     """
-    launched = launched_names(module.tree)
+    names = launched(module.tree) | elsewhere
     called = {
         inner.func.id
         for helper in module.helpers.values()
         for inner in ast.walk(helper.node)
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name)
     }
-    kernels = []
-    for helper in module.helpers.values():
-        kernel = build_kernel(module, helper.node)
+    kernels: dict[int, Kernel] = {}
+    for name, helper in module.helpers.items():
+        kernel = build_kernel(module, helper.node, helper.jitted)
         tuned = any(d.name in (AUTOTUNE, HEURISTICS) for d in kernel.decorators)
-        if tuned or helper.name in launched or (helper.name not in called and _returns_nothing(helper.node)):
-            kernels.append(kernel)
-    return tuple(sorted(kernels, key=lambda kernel: kernel.span.line))
+        if tuned or name in names or (name not in called and returns_nothing(helper.node)):
+            # Of several that are made of one function the first is converted: the text is the same.
+            kernels.setdefault(id(helper.node), kernel)
+    return tuple(sorted(kernels.values(), key=lambda kernel: kernel.span.line))
+
+
+def kernel_named(module: Module, name: str) -> Kernel | None:
+    """The model of the jit function of that name, its own or the one that it is launched by; None without one."""
+    found = [helper for bound, helper in module.helpers.items() if name in (bound, helper.name)]
+    return build_kernel(module, found[0].node, found[0].jitted) if found else None
 
 
 def enclosed_kernels(source: SourceFile) -> tuple[Kernel, ...]:
@@ -47,27 +56,14 @@ def enclosed_kernels(source: SourceFile) -> tuple[Kernel, ...]:
 
 def nested_kernels(module: Module) -> Iterator[ast.FunctionDef]:
     """Jit functions inside other functions or classes."""
+    own = {id(statement) for statement in statements_of(module.tree.body)}
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.FunctionDef) and any(
-            decorator_name(item, module.names) == JIT for item in node.decorator_list
-        ):
+        if isinstance(node, ast.FunctionDef) and id(node) not in own and is_jit(node, module.names):
             yield node
 
 
-def launched_names(tree: ast.Module) -> frozenset[str]:
-    """Names that are subscripted and called at once, `name[grid](…)`, or whose `.run` or `.warmup` is called."""
-    names = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Subscript(value=ast.Name(id=name))):
-                names.add(name)
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="run" | "warmup")):
-                names.add(name)
-    return frozenset(names)
-
-
-def build_kernel(module: Module, node: ast.FunctionDef) -> Kernel:
-    """The model of one jit function."""
+def build_kernel(module: Module, node: ast.FunctionDef, jitted: Jitted | None = None) -> Kernel:
+    """The model of one jit function. `jitted` is the statement that makes it one, where no decorator does."""
     first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
     own = Span.of(node)
     arguments = node.args
@@ -90,8 +86,11 @@ def build_kernel(module: Module, node: ast.FunctionDef) -> Kernel:
         module=module,
         params=params,
         body=_nodes(lifted(node.body, _names(module, node))),
-        decorators=tuple(Decorator(decorator_name(d, module.names), Span.of(d), d) for d in node.decorator_list),
+        decorators=jitted.decorators
+        if jitted is not None
+        else tuple(Decorator(decorator_name(d, module.names), Span.of(d), d) for d in node.decorator_list),
         node=node,
+        jitted=jitted,
     )
 
 
@@ -106,7 +105,7 @@ def is_constexpr(arg: ast.arg, module: Module) -> bool:
             return module.names.canonical(annotation) == "triton.language.constexpr"
 
 
-def _returns_nothing(node: ast.FunctionDef) -> bool:
+def returns_nothing(node: ast.FunctionDef) -> bool:
     """A launched function has no caller to return to; one that returns a value is a helper."""
     return not any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(node))
 

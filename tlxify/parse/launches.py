@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..model import Kernel, Module
+from ..reach import chain_of
 from .literals import ConfigLiteral, NotLiteral, evaluate
 from .names import AUTOTUNE
 
@@ -35,6 +36,17 @@ class CallSite:
     strides: frozenset[str] = frozenset()
 
 
+def launched(tree: ast.Module) -> frozenset[str]:
+    """Chains that are subscripted and called at once, `name[grid](…)`, or whose `.run` or `.warmup` is called."""
+    chains = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Subscript(value=kernel) | ast.Attribute(value=kernel, attr="run" | "warmup")):
+                if (chain := chain_of(kernel)) is not None:
+                    chains.add(chain)
+    return frozenset(chains)
+
+
 def tuner_configs(kernel: Kernel) -> tuple[ConfigLiteral, ...] | None:
     """The configs of the kernel's autotuner: None if it has none or they are computed at run time."""
     for decorator in kernel.decorators:
@@ -57,7 +69,7 @@ def call_sites(kernel: Kernel) -> tuple[CallSite, ...]:
     sites = []
     for function in [kernel.module.tree, *(n for n in ast.walk(kernel.module.tree) if isinstance(n, ast.FunctionDef))]:
         nodes = _own_nodes(function)
-        names = {kernel.name, *_wrapped(kernel.name, nodes)}
+        names = {kernel.bound, *_wrapped(kernel.bound, nodes)}
         for node in nodes:
             match node:
                 case ast.Call(func=ast.Subscript(value=ast.Name(id=name), slice=grid)) if name in names:

@@ -14,7 +14,8 @@ from ..model import Forms, Helper, Meaning, Module, Names, Unresolved
 from ..source import SourceFile, Span
 from .bindings import Binding, Importable, bindings
 from .enclosed import ARGUMENT, arguments, makers, opened
-from .names import JIT, canonical, collect_names
+from .jitted import helper_of
+from .names import collect_names
 
 #: Why a name that several statements bind has no meaning.
 SEVERAL = "it is defined in several ways"
@@ -74,9 +75,9 @@ def parse_alone(source: SourceFile, importable: Importable, inside: int | None =
         del aliases[name]
         imported[name] = Unresolved(CHOSEN)
     for name, found in bound.items():
-        functions = [one.what for one in found if isinstance(one.what, ast.FunctionDef) and is_jit(one.what, names)]
+        functions = [helper for one in found if (helper := helper_of(one, bound, module)) is not None]
         if functions:
-            helpers[name] = Helper(name, functions[-1], module)
+            helpers[name] = functions[-1]
             if not _defined_once(found):
                 imported[name] = Unresolved(SEVERAL)
         elif (literal := _only_literal(found, names)) is not None:
@@ -84,17 +85,6 @@ def parse_alone(source: SourceFile, importable: Importable, inside: int | None =
             spans[name] = Span.of(found[0].statement)
     imported.update((name, Unresolved(ARGUMENT)) for function in chain for name in arguments(function))
     return Parsed(module, bound, aliases, imported, forms)
-
-
-def is_jit(function: ast.FunctionDef, names: Names) -> bool:
-    """Whether a function is decorated with `triton.jit`."""
-    return any(decorator_name(item, names) == JIT for item in function.decorator_list)
-
-
-def decorator_name(node: ast.expr, names: Names) -> str:
-    """The canonical name of a decorator, called or not; its own text if it has none."""
-    target = node.func if isinstance(node, ast.Call) else node
-    return canonical(names, target) or ast.unparse(target)
 
 
 def literal_value(node: ast.expr | None, names: Names) -> object:

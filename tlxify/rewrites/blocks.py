@@ -153,10 +153,10 @@ def patched(module: Module, pieces: Sequence[Piece], sidecar_name: str, *, packa
     ]
     edits = {_import_line(module): imports}
     for one in pieces:
-        name = one.plan.kernel
-        bind = f"{name} = _specialized.{one.specialize}({name}) if _specialized else {name}  {MARK}"
         original = one.kernel.original
-        edits.setdefault(original.span.end_line, []).append(_beside(original, bind))
+        name = original.bound
+        bind = f"{name} = _specialized.{one.specialize}({name}) if _specialized else {name}  {MARK}"
+        edits.setdefault(original.made.end_line, []).append(_beside(original, bind))
     return _with_lines(module.source.text, edits)
 
 
@@ -172,7 +172,8 @@ def self_contained(module: Module, pieces: Sequence[Piece], width: int) -> str:
     edits = {_import_line(module): imports}
     for one in pieces:
         names = ["\n".join(lines)] if (lines := borrowed(one.kernel)) else []
-        body = "\n\n".join([*names, *one.functions, f"{one.plan.kernel} = {one.specialize}({one.plan.kernel})"])
+        original = one.kernel.original
+        body = "\n\n".join([*names, *one.functions, f"{original.bound} = {one.specialize}({original.bound})"])
         indented = "\n".join(f"    {line}" if line.strip() else "" for line in body.split("\n"))
         test = 'if hasattr(tlx, "specialized"):  # another package called tlx has no such name'
         block = [
@@ -184,14 +185,14 @@ def self_contained(module: Module, pieces: Sequence[Piece], width: int) -> str:
             *formatted(f"{test}\n\n{indented}\n", width).split("\n"),
             f"{MARK}: end {one.plan.kernel}",
         ]
-        original = one.kernel.original
-        edits.setdefault(original.span.end_line, []).extend(_beside(original, line) for line in block)
+        edits.setdefault(original.made.end_line, []).extend(_beside(original, line) for line in block)
     return _with_lines(module.source.text, edits)
 
 
 def _beside(kernel: Kernel, line: str) -> str:
-    """A line at the kernel's own indentation: under `if`, `try` or `with` it belongs to the same block."""
-    return " " * kernel.node.col_offset + line if line else line
+    """A line indented as what makes the kernel: under `if`, `try` or `with` it belongs to the same block."""
+    indent = kernel.jitted.span.column if kernel.jitted is not None else kernel.node.col_offset
+    return " " * indent + line if line else line
 
 
 def without_generated(text: str) -> str:

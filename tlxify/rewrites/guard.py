@@ -23,7 +23,12 @@ def launch_side(plan: Plan, fingerprint: str) -> tuple[str, ...]:
 
 def names(plan: Plan) -> tuple[str, str, str]:
     """What the three functions are called."""
-    stem = re.sub(r"_(ws|desc)$", "", plan.converted.removeprefix("_"))
+    return names_beside(plan.converted)
+
+
+def names_beside(converted: str) -> tuple[str, str, str]:
+    """What the functions are called that belong to a converted kernel of that name."""
+    stem = re.sub(r"_(ws|desc)$", "", converted.removeprefix("_"))
     return f"_{stem}_guard", f"_{stem}_boxes", f"specialize_{stem}"
 
 

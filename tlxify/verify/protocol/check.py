@@ -11,6 +11,7 @@ from .flaw import Flaw, Flawed
 from .follow import Follower
 from .game import Score, play
 from .module import Module
+from .outcomes import both_ways
 from .static import check_bytes, check_shared_memory, check_tasks
 from .values import Misuse, NotProved
 from .world import World
@@ -57,13 +58,14 @@ def check_protocol(
 
     flaws: dict[tuple[str, int], tuple[Flaw, str]] = {}
     phases = fills = dots = count = shared = flawed_worlds = 0
-    for world in _with_flags(module, names[0], worlds):
+    decided: dict[tuple[int, str], bool] = {}
+    for world in both_ways(_with_flags(module, names[0], worlds), decided):
         count += 1
         if progress is not None:
             progress(f"protocol: {world.label}")
         found: list[Flaw] = []
         try:
-            score, taken = _follow(module, names[0], world, budgets, found)
+            score, taken = _follow(module, names[0], world, budgets, found, decided)
         except Flawed as flawed:
             found.append(flawed.flaw)
         if found:
@@ -95,8 +97,19 @@ def _with_flags(module: Module, kernel: str, worlds: Iterable[World]) -> Iterato
         yield replace(world, values={**world.values, **values}) if flags else world
 
 
-def _follow(module: Module, kernel: str, world: World, budgets: bool, found: list[Flaw]) -> tuple[Score, int]:
-    """Follows and plays one world: the score and the bytes of shared memory. Raises Flawed, after adding to `found`."""
+def _follow(
+    module: Module,
+    kernel: str,
+    world: World,
+    budgets: bool,
+    found: list[Flaw],
+    decided: dict[tuple[int, str], bool],
+) -> tuple[Score, int]:
+    """Follows and plays one world: the score and the bytes of shared memory. Raises Flawed, after adding to `found`.
+
+    `decided` becomes what conditions came to that only memory knows.
+    """
+    decided.clear()
     follower = Follower(module, world)
     try:
         trace = follower.run(kernel)
@@ -114,6 +127,7 @@ def _follow(module: Module, kernel: str, world: World, budgets: bool, found: lis
     except RecursionError:
         raise Flawed("not-proved", module.functions[kernel].lineno, "the text nests too deep to follow") from None
     found += follower.flaws
+    decided.update(follower.decided)
     shared = 0
     if budgets:
         shared = check_shared_memory(follower.buffers, follower.barriers)

@@ -65,6 +65,8 @@ class Expressions:
         self.agreed: dict[str, bool] = {}
         #: What values are that only memory knows, where loops end with them, by key.
         self.numbers: dict[str, int] = {}
+        #: Answers to questions that only memory knows, by key, as they were first given.
+        self.chosen: dict[str, bool] = {}
         #: What is wrong at one place of the text, whatever the schedule.
         self.flaws: list[Flaw] = []
 
@@ -72,12 +74,16 @@ class Expressions:
         """The value of a call."""
         raise NotImplementedError
 
+    def outcome(self, asked: Unknown) -> bool:
+        """The answer to a question that only memory knows: the same wherever it is asked."""
+        return self.chosen.setdefault(asked.key, bool(asked.choice(self.world.seed, 2)))
+
     def truth(self, value: object, line: int) -> bool:
         """Which way a condition goes; an unknown one goes the same way in every task."""
         match value:
             case Unknown(key=key):
                 negated = key.startswith("not ")
-                return bool(Unknown(key[4:] if negated else key).choice(self.world.seed, 2)) != negated
+                return self.outcome(Unknown(key[4:] if negated else key)) != negated
             case Buffer() | View() | Barrier() | InFlight():
                 refuse(line, "a condition on shared memory or on a dot in flight")
         return bool(value)

@@ -41,6 +41,10 @@ class Follower(Expressions):
         self.stretches: list[tuple[Agent, ...]] = []
         self.events: list[Event] = []
         self.dots = 0
+        #: Outcomes of conditions that only memory knows, by line of the `if` and key.
+        self.decided: dict[tuple[int, str], bool] = {}
+        #: Lines at which the world's way was followed.
+        self.led: set[int] = set()
         #: The name that the statement at hand binds: what an allocation is called in findings.
         self.target = ""
         self.replica: int | None = None
@@ -114,7 +118,7 @@ class Follower(Expressions):
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
                 self.names[name] = self.binary(node.lineno, op, self.name(name), self.value(value))
             case ast.If(test=test, body=body, orelse=orelse):
-                self.body(body if self.truth(self.value(test), node.lineno) else orelse)
+                self.body(body if self.arm(self.value(test), node.lineno) else orelse)
             case ast.For(target=target, iter=iterable, body=body, orelse=[]):
                 for item in self.trips(iterable):
                     self.assign(target, item)
@@ -138,6 +142,19 @@ class Follower(Expressions):
                 pass
             case _:
                 refuse(node.lineno, f"a statement of kind {type(node).__name__} is not followed")
+
+    def arm(self, test: object, line: int) -> bool:
+        """Which arm of an `if` is taken; where only memory knows, that is noted."""
+        if not isinstance(test, Unknown):
+            return self.truth(test, line)
+        asked = Unknown(test.key.removeprefix("not "))
+        # The first time leads on for sure; later on some tiles go this way and some another.
+        if line in self.world.way and (line not in self.led or asked.choice(self.world.seed + 1, 3)):
+            self.led.add(line)
+            self.chosen.setdefault(asked.key, self.world.way[line])
+        result = self.truth(test, line)
+        self.decided[line, asked.key] = result != (asked.key != test.key)
+        return result
 
     def assign(self, target: ast.expr, value: object) -> None:
         """Binds a name, or the names of a tuple."""
@@ -175,7 +192,7 @@ class Follower(Expressions):
                 yield from range(start, end, step)
                 return
         runs = Unknown.of(start, "<", stop)
-        some = self.agreed.get(runs.key, bool(runs.choice(self.world.seed, 2)))
+        some = self.agreed.get(runs.key, self.outcome(runs))
         for trip in range(1 + loop.choice(self.world.seed, 4) if some else 0):
             if isinstance(start, int) and isinstance(step, int):
                 yield start + trip * step
@@ -192,7 +209,7 @@ class Follower(Expressions):
                 for part in parts:
                     self.number(part, step)
             case Unknown(key=key) if key not in self.numbers:
-                some = Unknown.of(0, "<", stop).choice(self.world.seed, 2)
+                some = self.outcome(Unknown.of(0, "<", stop))
                 trips = (1 + stop.choice(self.world.seed, 4)) if some else 0
                 self.numbers[key] = trips * step - (self.world.seed & 1 if trips and step > 1 else 0)
 

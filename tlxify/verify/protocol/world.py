@@ -21,5 +21,7 @@ class World:
     num_warps: int = 4
     #: Picks the outcomes of conditions and trip counts that only memory knows.
     seed: int = 0
+    #: Answers of conditions that only memory knows, by line: given where such a line is the first to ask, most times.
+    way: Mapping[int, bool] = field(default_factory=dict)
     #: How this world is named in findings ("K = 5 tiles, STAGES = 2").
     label: str = ""

@@ -104,10 +104,13 @@ def _world(
     values |= {f"GRID_{axis}": extent for axis, extent in enumerate(grid)}
     # A size may count rows as well as trips: with none of either nothing is launched, and one program stands for that.
     persistent = (max(1, min(total, programs)), 1, 1)
+    # Of as many programs as tiles the last one, too: where each has one tile, the first may take no trip at all.
+    last = tuple(max(0, extent - 1) for extent in (*grid, 1, 1)[:3]) if seed and persistent[0] == total else (0, 0, 0)
     pointers = {tensor.name for tensor in contract.tensors}
     launch = ", ".join(f"{name} = {value!r}" for name, value in constants.items())
     return World(
         {name: value for name, value in values.items() if name not in pointers},
+        program_id=last,
         num_programs=persistent,
         itemsize=max(itemsizes.values(), default=2) if not itemsizes else min(itemsizes.values()),
         itemsizes=itemsizes,
