@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ...source import SourceFile
 from ...verdict import Evidence, Rung
+from .feeding import Fed, fed
 from .flaw import Flaw, Flawed
 from .follow import Follower
 from .game import Score, play
@@ -56,14 +57,14 @@ def check_protocol(
         return (_evidence(source, Flaw("not-proved", 1, f"{what} in the text"), ""),)
 
     flaws: dict[tuple[str, int], tuple[Flaw, str]] = {}
-    phases = fills = dots = count = shared = flawed_worlds = 0
+    phases = fills = in_place = through = count = shared = flawed_worlds = 0
     for world in _with_flags(module, names[0], worlds):
         count += 1
         if progress is not None:
             progress(f"protocol: {world.label}")
         found: list[Flaw] = []
         try:
-            score, taken = _follow(module, names[0], world, budgets, found)
+            score, dots, taken = _follow(module, names[0], world, budgets, found)
         except Flawed as flawed:
             found.append(flawed.flaw)
         if found:
@@ -73,14 +74,17 @@ def check_protocol(
             if flawed_worlds >= ENOUGH:
                 break
             continue
-        phases, fills, dots, shared = phases + score.phases, fills + score.fills, dots + score.dots, max(shared, taken)
-    if not flaws and not (fills and dots):
+        phases, fills, shared = phases + score.phases, fills + score.fills, max(shared, taken)
+        in_place, through = in_place + dots.in_place, through + dots.through_registers
+    if not flaws and not (fills and in_place + through):
         line = module.functions[names[0]].lineno
-        missing = "no load fills a ring" if not fills else "no dot reads one"
+        missing = "no load fills a ring" if not fills else "no dot multiplies what loads bring"
         flaws[("not-specialized", line)] = (Flaw("not-specialized", line, f"{missing} in any launch tried"), "")
     if flaws:
         return tuple(_evidence(source, flaw, label) for flaw, label in flaws.values())
-    text = f"{count} launches, {phases} barrier phases, {fills} loads and {dots} dots ordered in every schedule"
+    ordered = f"{fills} loads and {in_place} dots" if in_place else f"{fills} loads"
+    text = f"{count} launches, {phases} barrier phases, {ordered} ordered in every schedule"
+    text += f"; {through} dots multiply what passed through registers" if through else ""
     text += f"; at most {shared} bytes of shared memory" if budgets else ""
     return (Evidence(Rung.PROTOCOL, True, "protocol", text),)
 
@@ -95,8 +99,11 @@ def _with_flags(module: Module, kernel: str, worlds: Iterable[World]) -> Iterato
         yield replace(world, values={**world.values, **values}) if flags else world
 
 
-def _follow(module: Module, kernel: str, world: World, budgets: bool, found: list[Flaw]) -> tuple[Score, int]:
-    """Follows and plays one world: the score and the bytes of shared memory. Raises Flawed, after adding to `found`."""
+def _follow(module: Module, kernel: str, world: World, budgets: bool, found: list[Flaw]) -> tuple[Score, Fed, int]:
+    """Follows and plays one world: the score, the dots that loads feed and the bytes of shared memory.
+
+    Raises Flawed, after adding to `found`.
+    """
     follower = Follower(module, world)
     try:
         trace = follower.run(kernel)
@@ -119,7 +126,7 @@ def _follow(module: Module, kernel: str, world: World, budgets: bool, found: lis
         shared = check_shared_memory(follower.buffers, follower.barriers)
         check_tasks(trace)
     check_bytes(trace)
-    return play(trace), shared
+    return play(trace), fed(trace), shared
 
 
 def _evidence(source: SourceFile, flaw: Flaw, label: str) -> Evidence:
