@@ -17,6 +17,7 @@ from .config import contracts_of
 from .contract import Contract, LaunchConfig
 from .contracting import any_contract, contract_of
 from .conversion import Conversion
+from .demands import Demand, Once, demands, met
 from .diagnostics import Decline
 from .fingerprint import fingerprint
 from .inline import written_out
@@ -122,12 +123,15 @@ def _contract(kernel: Kernel, *, plain: bool) -> Contract:
 
     said = contracts_of(Path(kernel.module.source.path))
     whole = written_out(kernel)
-    for facts in readings(whole):
-        try:
-            make_plan(whole, facts, profitable=False, tier="descriptors" if plain else "tlx")
-            return contract_of(whole, facts, said)
-        except Decline:
-            continue
+    tier = "descriptors" if plain else "tlx"
+    found = Once(readings(whole))
+    for demand in demands(profitable=False):
+        for facts in found:
+            try:
+                if met(make_plan(whole, facts, profitable=demand is Demand.PAYS, tier=tier), demand):
+                    return contract_of(whole, facts, said)
+            except Decline:
+                continue
     return any_contract(kernel, said)
 
 
