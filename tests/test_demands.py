@@ -75,6 +75,23 @@ def test_what_cannot_be_in_place_passes_through_registers():
     ast.parse(free.conversion.module_text)
 
 
+def test_verification_leaves_out_what_the_guard_leaves_to_the_original():
+    """One operand is summed as well, so it passes through registers: then the other one has 16 bits."""
+    strided = SOURCE.replace("am, bk, cm", "am, ak, bk, bn, cm")
+    strided = strided.replace("am + k[None, :]", "am + k[None, :] * ak").replace(
+        "bk + n[None, :]", "bk + n[None, :] * bn"
+    )
+    both = conversion(strided, profitable=False).conversion.contract
+    added = "acc += tl.dot(a, b)"
+    summed = strided.replace(added, f"{added}\n        acc += tl.sum(a.to(tl.float32), 1)[:, None]")
+    kernel = conversion(summed, profitable=False)
+    assert [step.a.buffer for step in kernel.plan.dots] == [None]
+    one = kernel.conversion.contract
+    for name in ("a_ptr", "b_ptr"):
+        (of_both,), (of_one,) = ([s.dtypes for s in c.tensors if s.name == name] for c in (both, one))
+        assert set(of_both) > set(of_one) == {"fp16", "bf16"}
+
+
 def test_a_kernel_that_cannot_be_converted_is_refused_for_its_own_reason():
     text = SOURCE.replace("tl.store(", "tl.debug_barrier()\n    tl.atomic_xchg(")
     refused = conversion(text, profitable=False)

@@ -12,7 +12,7 @@ from .analyses import analyze as analyze_kernel
 from .analyses.assuming import readings, relaxed
 from .analyses.tiling import tiling
 from .config import Contracts, contracts_of, tiles_of
-from .contract import Contract
+from .contract import BYTE_DTYPES, Contract
 from .contracting import contract_of
 from .conversion import Conversion
 from .demands import Demand, Once, demands, in_place, met
@@ -251,11 +251,29 @@ def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str,
     if piece is None or outcome.contract is None:
         return outcome
     text = blocks.standalone(piece, sidecar)
-    contract = outcome.contract
+    contract = let_through(outcome.contract, piece.plan)
     if piece.plan.own is not None:
         contract = contract.with_added(piece.plan.own.configs)
     conversion = Conversion(outcome.name, contract, text, file, piece.plan.converted, plain=piece.plan.plain)
     return replace(outcome, conversion=conversion)
+
+
+def let_through(contract: Contract, plan: Plan) -> Contract:
+    """The contract without element types that the guard leaves to the original: 8 bits, where one operand of a dot
+    passes through registers. What a user says stays, for a launch that is not specialized is news then.
+    """
+    allowed: dict[str, set[str]] = {}
+    groups = {spec.name: spec.dtype_group for spec in contract.tensors}
+    for operands in plan.guard.operands:
+        for name in operands.parameters:
+            if name in groups:
+                allowed.setdefault(groups[name], set(operands.dtypes)).intersection_update(operands.dtypes)
+    tensors = []
+    for spec in contract.tensors:
+        dtypes = tuple(d for d in spec.dtypes if d in allowed.get(spec.dtype_group, spec.dtypes)) or spec.dtypes
+        deep = spec.deep if any(dtype in BYTE_DTYPES for dtype in dtypes) else None
+        tensors.append(spec if dtypes == spec.dtypes else replace(spec, dtypes=dtypes, deep=deep))
+    return contract if contract.origin != "inferred" else replace(contract, tensors=tuple(tensors))
 
 
 def make_plan(

@@ -119,7 +119,7 @@ def _source(source: SourceFile, written: SourceFile, item: Recorded) -> Kernel:
 
 def _contract(kernel: Kernel, *, plain: bool) -> Contract:
     """The contract under the assumption that the conversion was made on. Raises Decline TLX606."""
-    from .pipeline import make_plan
+    from .pipeline import let_through, make_plan
 
     said = contracts_of(Path(kernel.module.source.path))
     whole = written_out(kernel)
@@ -128,8 +128,9 @@ def _contract(kernel: Kernel, *, plain: bool) -> Contract:
     for demand in demands(profitable=False):
         for facts in found:
             try:
-                if met(make_plan(whole, facts, profitable=demand is Demand.PAYS, tier=tier), demand):
-                    return contract_of(whole, facts, said)
+                plan = make_plan(whole, facts, profitable=demand is Demand.PAYS, tier=tier)
+                if met(plan, demand):
+                    return let_through(contract_of(whole, facts, said), plan)
             except Decline:
                 continue
     return any_contract(kernel, said)
