@@ -4,9 +4,10 @@
     python corpus/coverage.py --only NAME [NAME ...]         # measure these kernels again, keep the other results
     python corpus/coverage.py --table                        # only the table, from the results that are there
 
-Every kernel gets a verdict with the profit gate on and off. With the gate off, each one that was rewritten is simulated
-against its source on launches of its contract: `few_cases` says which. Only those that ran at 2·stages+1 trips or more,
-took the specialized kernel and agreed count as converted.
+Every kernel gets a verdict with the profit gate on and off. With the gate off, the barrier protocol of each one that was
+rewritten is checked as `tlxify verify` does, and it is simulated against its source on launches of its contract:
+`few_cases` says which. Only those whose protocol holds, that ran at 2·stages+1 trips or more, took the specialized
+kernel and agreed count as converted.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from coverage_protocol import Dots, Protocol, dots, protocol
 from coverage_results import RESULTS, denominator, keep, revision, revisions
-from coverage_table import table
+from coverage_table import outcome, table
 
 from tlxify.cli import version
 from tlxify.contract import Contract, cdiv, evaluate
@@ -67,6 +69,15 @@ class Simulated:
     findings: tuple[str, ...] = ()
     #: That converting and simulating it took.
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """What is known of a rewritten kernel."""
+
+    simulated: Simulated
+    protocol: Protocol
+    dots: Dots
 
 
 def few_cases(contract: Contract) -> tuple[Case, ...]:
@@ -123,36 +134,44 @@ def trips(facts: Facts, contract: Contract, case: Case) -> int | None:
     return max(found, default=None)
 
 
-def simulated(file: str, name: str) -> Simulated:
-    """Runs a kernel's conversion beside its source, unless the same text was simulated before by the same simulator."""
+def proved(file: str, name: str) -> Proved:
+    """Proves a kernel's conversion as far as it is asked here, unless the same text was proved before by the same tool."""
     started = time.monotonic()
     conversion = converted(Path(file), (name,), "auto", profitable=False)
     (kernel,) = (kernel for kernel in conversion.converted if kernel.conversion is not None and kernel.name == name)
-    assert kernel.conversion is not None
+    assert kernel.conversion is not None and kernel.plan is not None
+    issued = dots(kernel.plan, kernel.conversion)
     contract = kernel.conversion.contract
     wanted = 2 * stages_of(contract, 0) + 1
     cases = few_cases(contract)
     text = f"{machinery()}{kernel.conversion.module_text}{contract!r}{cases!r}"
-    kept = STORE / "simulated" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
+    kept = STORE / "proved" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
     if kept.exists():
         data = json.loads(kept.read_text())
-        return Simulated(**{**data, "findings": tuple(data["findings"])})
+        return Proved(Simulated(**_listed(data["simulated"])), Protocol(**_listed(data["protocol"])), issued)
+    held = protocol(kernel.conversion, SIMULATION)
+    held = replace(held, findings=tuple(map(clean, held.findings)), skipped=tuple(map(clean, held.skipped)))
     facts = analyze(conversion.source, name)[0].facts
     longest = max((n for case in cases if (n := trips(facts, contract, case)) is not None), default=None)
     looped = any(dot.loops for dot in facts.dots)
     found = run(kernel, cases, longest, wanted, looped=looped)
     # Where a program makes one trip and takes one tile, no size makes it more.
-    grows = looped or (kernel.plan is not None and kernel.plan.persistence is not None)
+    grows = looped or kernel.plan.persistence is not None
     for case in longer(contract, cases[0], wanted) if found.outcome == "short" and grows else ():
         again = run(kernel, (case,), None, wanted, looped=looped, seconds=SIMULATION / 4)
         if again.outcome in ("agrees", "disagrees"):
             found = replace(again, runs=found.runs + again.runs)
             break
-    found = replace(found, seconds=round(time.monotonic() - started, 1))
-    if found.outcome != "timeout":  # a less busy machine may do better
+    found = replace(found, seconds=round(time.monotonic() - started - held.seconds, 1))
+    if "timeout" not in (found.outcome, held.outcome):  # a less busy machine may do better
         kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(asdict(found)))
-    return found
+        kept.write_text(json.dumps({"simulated": asdict(found), "protocol": asdict(held)}))
+    return Proved(found, held, issued)
+
+
+def _listed(data: dict[str, Any]) -> dict[str, Any]:
+    """Fields as they were before JSON made lists of their tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
 
 
 @functools.cache
@@ -251,7 +270,10 @@ def of(entry: dict[str, Any], file: str, found: dict[tuple[str, str, int], dict[
 
 
 def measure(rows: list[dict[str, Any]], jobs: int) -> list[dict[str, Any]]:
-    """The denominator's rows with `off` and `on` (verdicts by gate) and `simulated`; `jobs` kernels at a time."""
+    """The denominator's rows with `off` and `on` (verdicts by gate), `simulated`, `protocol` and `dots`.
+
+    `jobs` kernels are worked on at a time.
+    """
     by_file: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         by_file[str(STORE / f"{row['package']}-{row['version']}" / row["path"])].append(row)
@@ -267,12 +289,17 @@ def measure(rows: list[dict[str, Any]], jobs: int) -> list[dict[str, Any]]:
         if row["off"]["verdict"] == "converted"
     ]
     with ProcessPoolExecutor(jobs) as pool:
-        waiting = {pool.submit(simulated, file, name): row for file, name, row in rewritten}
+        waiting = {pool.submit(proved, file, name): row for file, name, row in rewritten}
         for future in as_completed(waiting):
             row, result = waiting[future], future.result()
-            row["simulated"] = asdict(result)
+            row |= asdict(result)
+            seconds = f"{result.simulated.seconds:6.1f} + {result.protocol.seconds:.1f} s"
+            said = f"{result.simulated.outcome}, protocol {result.protocol.outcome}"
             print(
-                f"{result.seconds:6.1f} s  {row['path']} {row['name']}: {result.outcome}", *result.findings, flush=True
+                f"{seconds}  {row['path']} {row['name']}: {said}, {result.dots.in_place} dots in place",
+                *result.simulated.findings,
+                *result.protocol.findings,
+                flush=True,
             )
     # The gate only takes kernels away: where nothing was rewritten without it, nothing will be with it.
     some = {file for file, entries in by_file.items() if any(row["off"]["verdict"] == "converted" for row in entries)}
@@ -284,7 +311,7 @@ def measure(rows: list[dict[str, Any]], jobs: int) -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    """Measures, or only draws the table; exit status 1 if a rewritten kernel disagrees with its source."""
+    """Measures, or only draws the table; exit status 1 if a rewritten kernel disagrees, or its protocol fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", action="store_true", help="only write the page from the results that are there")
     parser.add_argument(
@@ -306,7 +333,7 @@ def main() -> int:
         keep(rows, f"tlxify {version()}")
     data = json.loads(RESULTS.read_text())
     PAGE.write_text(table(data["kernels"], revisions(data["kernels"])))
-    wrong = [row for row in data["kernels"] if row.get("simulated", {}).get("outcome") in ("disagrees", "crash")]
+    wrong = [row for row in data["kernels"] if outcome(row) in ("disagrees", "crash", "protocol")]
     return int(bool(wrong))
 
 

@@ -1,7 +1,8 @@
 """The kernels that coverage is a share of, and what was measured of each, kept in `benchmarks/results/coverage.json`.
 
-A row of the results is a row of `denominator.json` with the verdicts (`off`, `on`: the profit gate), how simulating
-it ended (`simulated`) and the commit at which that was measured (`revision`). Rows may be of several commits.
+A row of the results is a row of `denominator.json` with the verdicts (`off`, `on`: the profit gate), how checking its
+protocol and simulating it ended (`protocol`, `simulated`), how its dots get their operands (`dots`) and the commit at
+which that was measured (`revision`). Rows may be of several commits; those of early ones have no `protocol` and `dots`.
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ from .analyses import analyze as analyze_kernel
 from .analyses.assuming import readings, relaxed
 from .analyses.tiling import tiling
 from .config import Contracts, contracts_of, tiles_of
-from .contract import Contract
+from .contract import BYTE_DTYPES, Contract
 from .contracting import contract_of
 from .conversion import Conversion
+from .demands import Demand, Once, demands, in_place, met
 from .diagnostics import Decline, Diagnostic
 from .facts import Facts
 from .fingerprint import fingerprint
@@ -148,45 +149,75 @@ class Ways:
 def _convert_one(
     kernel: Kernel, beside: list[blocks.Piece], width: int, ways: Ways
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
-    """The kernel converted in the first form that can be; else why its first form cannot be."""
-    outcome, piece = _convert_form(kernel, beside, width, ways)
-    for written in other_forms(kernel) if outcome.verdict_word == "declined" else ():
-        other, found = _convert_form(written, beside, width, ways)
-        if found is not None:
-            return other, found
-    return outcome, piece
+    """The kernel as the first demand has it that one of its forms meets, the nearest such form; else why it cannot be.
+
+    The reason is what the last demand finds in the way of the first form.
+    """
+    first, others = _Form(kernel, beside, width, ways), Once(_Form(k, beside, width, ways) for k in other_forms(kernel))
+    for demand in demands(profitable=ways.profitable):
+        outcome, piece = first.converted(demand)
+        if piece is not None:
+            return outcome, piece
+        for form in others if outcome.verdict_word == "declined" else ():
+            other, found = form.converted(demand)
+            if found is not None:
+                return other, found
+    return outcome, None
 
 
-def _convert_form(
-    kernel: Kernel, beside: list[blocks.Piece], width: int, ways: Ways
-) -> tuple[KernelOutcome, blocks.Piece | None]:
-    refusal: Decline | None = None
-    try:
-        _closed(kernel)
-        kernel = written_out(kernel)
-        sliced = cut(kernel, [piece.slice for piece in beside])
-        source = sliced if kernel.written is None else cut(kernel.written, [sliced])
+class _Form:
+    """A kernel with one form of what it reads, and what is worked out about it whatever is asked of its plan."""
 
-        def planned(facts: Facts) -> tuple[Plan, Contract]:
-            plan = make_plan(kernel, facts, ways.target, form=ways.form, profitable=ways.profitable, tier=ways.tier)
-            return plan, contract_of(kernel, facts, ways.said)
+    def __init__(self, kernel: Kernel, beside: list[blocks.Piece], width: int, ways: Ways) -> None:
+        self.kernel = kernel
+        self.width = width
+        self.ways = ways
+        self.refusal: Decline | None = None
+        try:
+            _closed(kernel)
+            self.kernel = written_out(kernel)
+            self.sliced = cut(self.kernel, [piece.slice for piece in beside])
+            written = self.kernel.written
+            self.source = self.sliced if written is None else cut(written, [self.sliced])
+            self.readings = Once(readings(self.kernel))
+        except Decline as refusal:
+            self.refusal = refusal
 
-        for facts in readings(kernel):
-            try:
-                planned(facts)
-                facts = relaxed(kernel, facts, lambda fewer: _holds(planned, fewer))
-                plan, contract = planned(facts)
-                plan = _tiled(kernel, facts, contract, plan, ways)
-                piece = blocks.piece(kernel, plan, sliced, source, fingerprint(kernel), width)
-                roles = role_lines(kernel, facts, plan)
-                span = kernel.original.span
-                return KernelOutcome(kernel.name, span, "converted", (), plan, roles, contract), piece
-            except Decline as decline:
-                refusal = refusal or decline  # without any assumption, what is in the way is easiest to follow
-    except Decline as decline:
-        refusal = refusal or decline
-    assert refusal is not None
-    return _refused(kernel.original, refusal.diagnostic.located(kernel.module.source)), None
+    def converted(self, demand: Demand) -> tuple[KernelOutcome, blocks.Piece | None]:
+        """The kernel in the first reading whose plan meets the demand, or why there is none."""
+        refusal = self.refusal
+        try:
+            for facts in self.readings if refusal is None else ():
+                try:
+                    return self.written(facts, demand)
+                except Decline as decline:
+                    refusal = refusal or decline  # without any assumption, what is in the way is easiest to follow
+        except Decline as decline:
+            refusal = refusal or decline
+        assert refusal is not None
+        return _refused(self.kernel.original, refusal.diagnostic.located(self.kernel.module.source)), None
+
+    def written(self, facts: Facts, demand: Demand) -> tuple[KernelOutcome, blocks.Piece]:
+        """The kernel in one reading, with as few of its assumptions as will do. Raises Decline."""
+        kernel, ways = self.kernel, self.ways
+        plan, _ = self.planned(facts, demand)
+        # No assumption may go that lets a dot read its slot in place; where the gate asks, it has its own say.
+        kept = frozenset() if demand is Demand.PAYS else in_place(plan)
+        facts = relaxed(kernel, facts, lambda fewer: _holds(lambda: self.planned(fewer, demand, kept)))
+        plan, contract = self.planned(facts, demand)
+        plan = _tiled(kernel, facts, contract, plan, ways)
+        piece = blocks.piece(kernel, plan, self.sliced, self.source, fingerprint(kernel), self.width)
+        roles = role_lines(kernel, facts, plan)
+        return KernelOutcome(kernel.name, kernel.original.span, "converted", (), plan, roles, contract), piece
+
+    def planned(self, facts: Facts, demand: Demand, kept: frozenset[Span] = frozenset()) -> tuple[Plan, Contract]:
+        """A plan that meets the demand, with the dots `kept` in place, and the contract. Raises Decline."""
+        ways = self.ways
+        profitable = demand is Demand.PAYS
+        plan = make_plan(self.kernel, facts, ways.target, form=ways.form, profitable=profitable, tier=ways.tier)
+        if not met(plan, demand) or not kept <= in_place(plan):
+            raise Decline("TLX305", facts.dots[0].b.span, name=facts.dots[0].b.text)
+        return plan, contract_of(self.kernel, facts, ways.said)
 
 
 def _tiled(kernel: Kernel, facts: Facts, contract: Contract, plan: Plan, ways: Ways) -> Plan:
@@ -197,9 +228,9 @@ def _tiled(kernel: Kernel, facts: Facts, contract: Contract, plan: Plan, ways: W
     return plan if isinstance(found, str) else with_own_tiles(plan, found, contract.configs, ways.target)
 
 
-def _holds(proof: Callable[[Facts], object], facts: Facts) -> bool:
+def _holds(proof: Callable[[], object]) -> bool:
     try:
-        proof(facts)
+        proof()
     except Decline:
         return False
     return True
@@ -222,11 +253,29 @@ def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str,
     if piece is None or outcome.contract is None:
         return outcome
     text = blocks.standalone(piece, sidecar)
-    contract = outcome.contract
+    contract = let_through(outcome.contract, piece.plan)
     if piece.plan.own is not None:
         contract = contract.with_added(piece.plan.own.configs)
     conversion = Conversion(outcome.name, contract, text, file, piece.plan.converted, plain=piece.plan.plain)
     return replace(outcome, conversion=conversion)
+
+
+def let_through(contract: Contract, plan: Plan) -> Contract:
+    """The contract without element types that the guard leaves to the original: 8 bits, where one operand of a dot
+    passes through registers. What a user says stays, for a launch that is not specialized is news then.
+    """
+    allowed: dict[str, set[str]] = {}
+    groups = {spec.name: spec.dtype_group for spec in contract.tensors}
+    for operands in plan.guard.operands:
+        for name in operands.parameters:
+            if name in groups:
+                allowed.setdefault(groups[name], set(operands.dtypes)).intersection_update(operands.dtypes)
+    tensors = []
+    for spec in contract.tensors:
+        dtypes = tuple(d for d in spec.dtypes if d in allowed.get(spec.dtype_group, spec.dtypes)) or spec.dtypes
+        deep = spec.deep if any(dtype in BYTE_DTYPES for dtype in dtypes) else None
+        tensors.append(spec if dtypes == spec.dtypes else replace(spec, dtypes=dtypes, deep=deep))
+    return contract if contract.origin != "inferred" else replace(contract, tensors=tuple(tensors))
 
 
 def make_plan(

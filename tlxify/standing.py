@@ -17,6 +17,7 @@ from .config import contracts_of
 from .contract import Contract, LaunchConfig
 from .contracting import any_contract, contract_of
 from .conversion import Conversion
+from .demands import Demand, Once, demands, met
 from .diagnostics import Decline
 from .fingerprint import fingerprint
 from .inline import written_out
@@ -118,16 +119,20 @@ def _source(source: SourceFile, written: SourceFile, item: Recorded) -> Kernel:
 
 def _contract(kernel: Kernel, *, plain: bool) -> Contract:
     """The contract under the assumption that the conversion was made on. Raises Decline TLX606."""
-    from .pipeline import make_plan
+    from .pipeline import let_through, make_plan
 
     said = contracts_of(Path(kernel.module.source.path))
     whole = written_out(kernel)
-    for facts in readings(whole):
-        try:
-            make_plan(whole, facts, profitable=False, tier="descriptors" if plain else "tlx")
-            return contract_of(whole, facts, said)
-        except Decline:
-            continue
+    tier = "descriptors" if plain else "tlx"
+    found = Once(readings(whole))
+    for demand in demands(profitable=False):
+        for facts in found:
+            try:
+                plan = make_plan(whole, facts, profitable=demand is Demand.PAYS, tier=tier)
+                if met(plan, demand):
+                    return let_through(contract_of(whole, facts, said), plan)
+            except Decline:
+                continue
     return any_contract(kernel, said)
 
 

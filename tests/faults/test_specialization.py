@@ -196,7 +196,7 @@ def test_fault_19_every_wait_has_an_arrive(name):
     from tlxify.verify.protocol import check_protocol, worlds_of
 
     conversion = converted(name).conversion
-    worlds = worlds_of(conversion.contract, None)
+    worlds = tuple(worlds_of(conversion.contract, None))
     sound_text = check_protocol(conversion.module_text, conversion.file, worlds, kernel=conversion.converted)
     assert all(item.ok for item in sound_text)
     head, mark, tail = conversion.module_text.partition("# Consumer")

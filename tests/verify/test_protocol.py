@@ -168,6 +168,61 @@ def test_opposite_conditions_of_two_roles_agree():
     assert codes(one.replace(consumer, under("tl.load(K) >= 3", consumer))) & {"deadlock"}
 
 
+#: The tiles pass through the consumers' registers, and the source's own dot multiplies them.
+THROUGH = changed(
+    (
+        DOT,
+        "a = tlx.local_load(a_ring[k % STAGES])\n"
+        "                b = tlx.local_load(b_ring[k % STAGES]).to(tl.float16) * 2",
+    ),
+    (RETIRE, "acc = tl.dot(a, b, acc)"),
+)
+
+
+def test_slots_may_feed_a_dot_through_registers():
+    (evidence,) = check(THROUGH)
+    assert evidence.ok
+    assert "dots ordered" not in evidence.text
+    assert "78 dots multiply what passed through registers" in evidence.text
+
+
+#: What is done with the tiles instead of multiplying them: the roles are for nothing then.
+UNFED = {
+    "only added": "acc = tl.dot(tl.load(K), tl.load(K + 1), a + b)",
+    "dropped": "acc = tl.dot(tl.load(K), other=tl.load(K + 1), acc=acc)",
+    "no dot": "acc += a * b",
+}
+
+
+@pytest.mark.parametrize("what", UNFED)
+def test_a_dot_that_no_slot_feeds_is_none(what):
+    assert codes(THROUGH.replace("acc = tl.dot(a, b, acc)", UNFED[what])) == {"not-specialized"}
+
+
+def test_a_slot_read_into_registers_is_not_freed_before():
+    early = THROUGH.replace(FREE, "pass").replace("a = tlx.local_load(", f"{FREE}; a = tlx.local_load(")
+    assert "race" in codes(early)
+
+
+ANEW = changed(
+    (ALLOC, f"staged = tlx.local_alloc((64, 64), tlx.dtype_of(b_desc), 1)\n    {ALLOC}"),
+    (
+        DOT,
+        "tlx.local_store(staged[0], tlx.local_load(b_ring[k % STAGES]) * 2)\n"
+        "                acc = tlx.async_dot(tlx.local_load(a_ring[k % STAGES]), staged[0], acc)",
+    ),
+)
+
+
+def test_a_tile_may_be_stored_anew_for_the_dot():
+    (evidence,) = check(ANEW)
+    assert evidence.ok
+    assert "78 dots multiply what passed through registers" in evidence.text
+    own = ANEW.replace("tlx.local_load(b_ring[k % STAGES]) * 2", "tl.load(K)")
+    own = own.replace("tlx.async_dot(tlx.local_load(a_ring[k % STAGES])", "tlx.async_dot(tl.load(K + 1)")
+    assert codes(own) == {"not-specialized"}
+
+
 def test_two_consumers_need_two_arrivals():
     two = changed(("registers=232)", "registers=232, replicate=2)"))
     assert codes(two) & {"too-many-arrivals", "release-before-retire", "phase-lag", "deadlock"}

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from .events import Arrive, Commit, Expect, Fill, Issue, Named, Retire, Wait
-from .values import Barrier, BarrierArray, Buffer, DType, InFlight, Misuse, Unknown, View, refuse
+from .events import Arrive, Commit, Expect, Fill, Issue, Multiply, Named, Retire, Wait
+from .values import Barrier, BarrierArray, Buffer, DType, InFlight, Misuse, Unknown, View, refuse, sources_of
 
 if TYPE_CHECKING:
     from .follow import Follower
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _TRANSPARENT = ("tl.constexpr", "tl.multiple_of", "tl.max_contiguous", "tl.max_constancy", "int", "float")
 #: Named by their effect on global memory: each call is another value.
 _IMPURE = ("tl.atomic", "tl.inline_asm_elementwise", "tlx.clock64", "tl.rand")
+#: Dots of values in registers, with their first parameters: those that are multiplied.
+_DOTS = {"tl.dot": ("input", "other"), "tl.dot_scaled": ("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale")}
 
 Arguments: TypeAlias = dict[str, Any]
 Handler: TypeAlias = "Callable[[Follower, int, Arguments], Any]"
@@ -59,6 +61,9 @@ def call(follower: Follower, node: ast.Call) -> Any:
             refuse(line, f"{name or ast.unparse(node.func)} takes shared memory, and what it does there is not known")
     if name is None:
         return _method(follower, node, args, kwargs)
+    if name in _DOTS:
+        operands = {**dict(zip(_DOTS[name], args, strict=False)), **kwargs}
+        follower.emit(Multiply(line, sources_of(tuple(operands.get(operand) for operand in _DOTS[name]))))
     return _pure(follower, name, args, kwargs)
 
 
@@ -209,15 +214,16 @@ def _same_bytes(follower: Follower, line: int, arguments: Arguments) -> View:
 
 @_handles("local_load", "src")
 def _local_load(follower: Follower, line: int, arguments: Arguments) -> Unknown:
-    follower.touch(_view(follower, arguments.get("src"), line), line, writes=False)
+    view = _view(follower, arguments.get("src"), line)
+    follower.touch(view, line, writes=False)
     follower.fresh += 1
-    return Unknown.of("local_load", follower.agent, follower.fresh)
+    return replace(Unknown.of("local_load", follower.agent, follower.fresh), sources=frozenset({view.buffer.storage}))
 
 
 @_handles("local_store", "dst", "src")
 def _local_store(follower: Follower, line: int, arguments: Arguments) -> None:
-    follower.settled(arguments.get("src"), line)
-    follower.touch(_view(follower, arguments.get("dst"), line), line, writes=True)
+    source = follower.settled(arguments.get("src"), line)
+    follower.touch(_view(follower, arguments.get("dst"), line), line, writes=True, sources=sources_of(source))
 
 
 @_handles("barrier_expect_bytes", "bar", "size", "pred")
@@ -307,7 +313,7 @@ def _async_dot(follower: Follower, line: int, arguments: Arguments) -> InFlight:
     if not isinstance(arguments.get("B"), View | Buffer):
         refuse(line, "operand B of async_dot is not in shared memory")
     follower.dots += 1
-    follower.emit(Issue(line, "dot", views, writes=False))
+    follower.emit(Issue(line, "dot", views, writes=False, sources=sources_of(arguments.get("A"))))
     return InFlight(follower.dots)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ...source import SourceFile
 from ...verdict import Evidence, Rung
+from .feeding import Fed, fed
 from .flaw import Flaw, Flawed
 from .follow import Follower
 from .game import Score, play
@@ -57,7 +58,7 @@ def check_protocol(
         return (_evidence(source, Flaw("not-proved", 1, f"{what} in the text"), ""),)
 
     flaws: dict[tuple[str, int], tuple[Flaw, str]] = {}
-    phases = fills = dots = count = shared = flawed_worlds = 0
+    phases = fills = in_place = through = count = shared = flawed_worlds = 0
     decided: dict[tuple[int, str], bool] = {}
     for world in both_ways(_with_flags(module, names[0], worlds), decided):
         count += 1
@@ -65,7 +66,7 @@ def check_protocol(
             progress(f"protocol: {world.label}")
         found: list[Flaw] = []
         try:
-            score, taken = _follow(module, names[0], world, budgets, found, decided)
+            score, dots, taken = _follow(module, names[0], world, budgets, found, decided)
         except Flawed as flawed:
             found.append(flawed.flaw)
         if found:
@@ -75,14 +76,17 @@ def check_protocol(
             if flawed_worlds >= ENOUGH:
                 break
             continue
-        phases, fills, dots, shared = phases + score.phases, fills + score.fills, dots + score.dots, max(shared, taken)
-    if not flaws and not (fills and dots):
+        phases, fills, shared = phases + score.phases, fills + score.fills, max(shared, taken)
+        in_place, through = in_place + dots.in_place, through + dots.through_registers
+    if not flaws and not (fills and in_place + through):
         line = module.functions[names[0]].lineno
-        missing = "no load fills a ring" if not fills else "no dot reads one"
+        missing = "no load fills a ring" if not fills else "no dot multiplies what loads bring"
         flaws[("not-specialized", line)] = (Flaw("not-specialized", line, f"{missing} in any launch tried"), "")
     if flaws:
         return tuple(_evidence(source, flaw, label) for flaw, label in flaws.values())
-    text = f"{count} launches, {phases} barrier phases, {fills} loads and {dots} dots ordered in every schedule"
+    ordered = f"{fills} loads and {in_place} dots" if in_place else f"{fills} loads"
+    text = f"{count} launches, {phases} barrier phases, {ordered} ordered in every schedule"
+    text += f"; {through} dots multiply what passed through registers" if through else ""
     text += f"; at most {shared} bytes of shared memory" if budgets else ""
     return (Evidence(Rung.PROTOCOL, True, "protocol", text),)
 
@@ -104,10 +108,10 @@ def _follow(
     budgets: bool,
     found: list[Flaw],
     decided: dict[tuple[int, str], bool],
-) -> tuple[Score, int]:
-    """Follows and plays one world: the score and the bytes of shared memory. Raises Flawed, after adding to `found`.
+) -> tuple[Score, Fed, int]:
+    """Follows and plays one world: the score, the dots that loads feed and the bytes of shared memory.
 
-    `decided` becomes what conditions came to that only memory knows.
+    Raises Flawed, after adding to `found`. `decided` becomes what conditions came to that only memory knows.
     """
     decided.clear()
     follower = Follower(module, world)
@@ -133,7 +137,7 @@ def _follow(
         shared = check_shared_memory(follower.buffers, follower.barriers)
         check_tasks(trace)
     check_bytes(trace)
-    return play(trace), shared
+    return play(trace), fed(trace), shared
 
 
 def _evidence(source: SourceFile, flaw: Flaw, label: str) -> Evidence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .values import Barrier, View
+from .values import Barrier, Buffer, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,16 @@ class Access:
     line: int
     view: View
     writes: bool
+    #: Of a write: the buffers that what is written was computed from.
+    sources: frozenset[Buffer] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Multiply:
+    """A dot of two values in registers, with the buffers that those were computed from."""
+
+    line: int
+    sources: frozenset[Buffer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,8 @@ class Issue:
     queue: str
     views: tuple[View, ...]
     writes: bool
+    #: Of a dot: the buffers that an operand in registers was computed from.
+    sources: frozenset[Buffer] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +101,7 @@ class Named:
     blocks: bool
 
 
-Event: TypeAlias = "Wait | Arrive | Expect | Fill | Access | Issue | Commit | Retire | Named"
+Event: TypeAlias = "Wait | Arrive | Expect | Fill | Access | Multiply | Issue | Commit | Retire | Named"
 
 
 @dataclass(frozen=True, slots=True)

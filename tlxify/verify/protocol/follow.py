@@ -270,9 +270,9 @@ class Follower(Expressions):
         """The value of a call, after noting what it does."""
         return calls.call(self, node)
 
-    def touch(self, view: View, line: int, writes: bool) -> None:
+    def touch(self, view: View, line: int, writes: bool, sources: frozenset[Buffer] = frozenset()) -> None:
         """Notes a read or write by the task's own threads."""
-        self.emit(Access(line, view, writes))
+        self.emit(Access(line, view, writes, sources))
 
 
 def _parameters(function: ast.FunctionDef) -> list[str]:

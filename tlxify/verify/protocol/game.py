@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from .events import Access, Agent, Arrive, Commit, Event, Expect, Fill, Issue, Named, Retire, Trace, Wait
+from .events import Access, Agent, Arrive, Commit, Event, Expect, Fill, Issue, Multiply, Named, Retire, Trace, Wait
 from .flaw import Flawed
 from .memory import Clock, Memory, Use, join
 from .values import Barrier, View
@@ -78,7 +78,6 @@ class Score:
 
     phases: int
     fills: int
-    dots: int
 
 
 def play(trace: Trace) -> Score:
@@ -93,7 +92,7 @@ class _Game:
         self.memory = Memory()
         self.known: Clock = {}
         self.fills: list[tuple[Barrier, int, int]] = []
-        self.dots = self.copies = 0
+        self.copies = 0
 
     def play(self, trace: Trace) -> Score:
         for number, stretch in enumerate(trace.stretches):
@@ -103,7 +102,7 @@ class _Game:
                 join(self.known, player.clock)
         self.leftovers()
         phases = sum(phase.completed for phase in self.phases.values())
-        return Score(phases, len(self.fills) + self.copies, self.dots)
+        return Score(phases, len(self.fills) + self.copies)
 
     def finish(self, players: list[_Player], prefix: str) -> None:
         """Runs the agents of one stretch until all are through."""
@@ -166,6 +165,8 @@ class _Game:
                 player.clock[name] = now
                 self.copies += queue == "copy"
                 self.issue(player, queue, views, writes, line)
+            case Multiply():
+                pass  # what its task does by itself, on what it has loaded already
             case Commit():
                 player.queues["copy"].append(player.uncommitted)
                 player.uncommitted = []
@@ -239,12 +240,9 @@ class _Game:
 
     def issue(self, player: _Player, queue: str, views: tuple[View, ...], writes: bool, line: int) -> None:
         """Begins asynchronous work of the task."""
-        if queue == "dot":
-            self.dots += 1
-            if player.agent.warps < 4:
-                raise Flawed(
-                    "too-few-warps", line, "async_dot needs a task of four warps or a multiple", player.agent.line
-                )
+        if queue == "dot" and player.agent.warps < 4:
+            text = "async_dot needs a task of four warps or a multiple"
+            raise Flawed("too-few-warps", line, text, player.agent.line)
         verb = {"dot": "the dot that reads", "store": "the TMA store of", "copy": "the copy into"}[queue]
         uses = [Use(view, writes, line, f"{verb} {view.label}", None, True) for view in views]
         for use in uses:

@@ -33,18 +33,30 @@ class Unknown:
     key: str
     #: What it is the smaller or larger of, after the name of that function; else nothing.
     parts: tuple[object, ...] = field(default=(), compare=False, repr=False)
+    #: Buffers whose slots were loaded into registers to compute it.
+    sources: frozenset[Buffer] = field(default=frozenset(), compare=False, repr=False)
 
     @staticmethod
     def of(*parts: object) -> Unknown:
         """The value computed from `parts`; long keys are shortened to a digest, so that loops do not grow them."""
         key = "(" + " ".join(part.key if isinstance(part, Unknown) else repr(part) for part in parts) + ")"
         short = key if len(key) < 160 else "#" + hashlib.blake2s(key.encode(), digest_size=12).hexdigest()
-        return Unknown(short, parts if parts[:1] in (("min",), ("max",)) else ())
+        return Unknown(short, parts if parts[:1] in (("min",), ("max",)) else (), sources_of(parts))
 
     def choice(self, seed: int, options: int) -> int:
         """A number below `options`, the same for the same key and seed."""
         digest = hashlib.blake2s(f"{seed}:{self.key}".encode(), digest_size=4).digest()
         return int.from_bytes(digest, "little") % options
+
+
+def sources_of(value: object) -> frozenset[Buffer]:
+    """The buffers that a value, or any item of a tuple of values, was computed from."""
+    match value:
+        case Unknown(sources=sources):
+            return sources
+        case tuple():
+            return frozenset().union(*map(sources_of, value))
+    return frozenset()
 
 
 @dataclass(frozen=True, slots=True)

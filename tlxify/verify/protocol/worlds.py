@@ -104,16 +104,17 @@ def _world(
     values |= {f"GRID_{axis}": extent for axis, extent in enumerate(grid)}
     # A size may count rows as well as trips: with none of either nothing is launched, and one program stands for that.
     persistent = (max(1, min(total, programs)), 1, 1)
-    # Of as many programs as tiles the last one, too: where each has one tile, the first may take no trip at all.
-    last = tuple(max(0, extent - 1) for extent in (*grid, 1, 1)[:3]) if seed and persistent[0] == total else (0, 0, 0)
+    # One program takes all tiles if tiles are looped over, else the first. Of several, the last one is followed: how
+    # many trips a program takes may depend on which it is, and be none for the first.
+    program = tuple(max(0, extent - 1) for extent in grid) if programs > 1 else (0,) * len(grid)
     pointers = {tensor.name for tensor in contract.tensors}
     launch = ", ".join(f"{name} = {value!r}" for name, value in constants.items())
     return World(
         {name: value for name, value in values.items() if name not in pointers},
-        program_id=last,
+        program_id=(*program, 0, 0, 0)[:3],
         num_programs=persistent,
         itemsize=max(itemsizes.values(), default=2) if not itemsizes else min(itemsizes.values()),
         itemsizes=itemsizes,
         seed=seed,
-        label=f"{trips} trips, {persistent[0]} of {total} programs, {launch}",
+        label=f"{trips} trips, program {program} of {persistent[0]} for {total} tiles, {launch}",
     )
