@@ -268,6 +268,8 @@ class DotOperand:
     after_dot: bool = False
     #: Names that the expression reads.
     reads: frozenset[str] = frozenset()
+    #: Those of them that it asks for their dtype alone: `w.to(x.dtype)`.
+    asks: frozenset[str] = frozenset()
     #: Of a value that is surely fp32 and is cast for the dot: its text and that of the dtype.
     narrowed: tuple[str, str] | None = None
 
@@ -354,6 +356,8 @@ class StatementFact:
     orelse: tuple[StatementFact, ...] = ()
     #: What a simple statement is: "docstring", "assign", "store", "static_assert" …
     text_kind: str = ""
+    #: Names among `reads` that a simple statement asks for their dtype alone: `w = w.to(x.dtype)`.
+    asks: frozenset[str] = frozenset()
 
 
 def every(statements: Iterable[StatementFact]) -> Iterator[StatementFact]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: In one word, what became of a kernel.
 VerdictWord = Literal["converted", "declined", "unprofitable", "no-dot"]
 #: What a source line is for. A line may have several roles; one without any is dropped (`dead`).
-Role = Literal["producer", "consumer", "epilogue", "address", "dead"]
+Role = Literal["producer", "transform", "consumer", "epilogue", "address", "dead"]
 
 
 @dataclass(frozen=True, slots=True)

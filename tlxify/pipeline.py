@@ -6,6 +6,7 @@ import ast
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from .analyses import analyze as analyze_kernel
@@ -301,7 +302,13 @@ def make_plan(
     parameters = tuple(param.name for param in kernel.params)
     if tier == "descriptors":
         return described.plan(facts, parameters, frozenset(taken), target)
-    return cooperative.plan(facts, parameters, frozenset(taken), target, form=form, profitable=profitable)
+    found = partial(cooperative.plan, facts, parameters, frozenset(taken), target, form=form, profitable=profitable)
+    try:
+        return found()
+    except Decline as decline:
+        if profitable or decline.diagnostic.code != "TLX305":
+            raise
+        return found(transformed=False)  # what no role can compute passes through the consumers' registers
 
 
 def _refused(kernel: Kernel, diagnostic: Diagnostic) -> KernelOutcome:

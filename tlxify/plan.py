@@ -289,6 +289,8 @@ class Ring:
     lagging: Span | None = None
     #: Counter of announced slots.
     landed: str = ""
+    #: The transform reads it and frees its slots, not the consumers.
+    transformed: bool = False
 
     @property
     def copied(self) -> bool:
@@ -325,6 +327,34 @@ def fills_of(rings: Iterable[Ring]) -> Iterator[tuple[Ring, Site, Fill]]:
 
 
 @dataclass(frozen=True, slots=True)
+class Transform:
+    """A second operand that a role of its own computes from the tiles of the rings that are `transformed`.
+
+    It writes the block into slots, which the dot reads in place.
+    """
+
+    #: The dot and its statement, and the operand as the source writes it there.
+    dot: Span
+    statement: Span
+    operand: Span
+    #: What holds the blocks, "operand_ring", and the names of its barriers and counters.
+    name: str
+    slots: Ring
+    #: Lengths of the block as it lies in a slot; `swapped` where the dot takes its columns for rows.
+    tile: tuple[str, str]
+    swapped: bool
+    #: The view of the dot's first operand, whose dtype the block has.
+    like: View
+    #: Names that the role asks for their dtype alone, with the descriptor that tells it.
+    asked: tuple[tuple[str, str], ...]
+
+    @property
+    def slot(self) -> str:
+        """The slot in hand."""
+        return f"{self.name}[{self.slots.slot}]"
+
+
+@dataclass(frozen=True, slots=True)
 class Barrier:
     """An array of mbarriers, one per slot."""
 
@@ -340,7 +370,7 @@ class Barrier:
 class Task:
     """One role: a group of warps and the statements of the source it keeps."""
 
-    name: Literal["producer", "consumer", "program"]
+    name: Literal["producer", "transform", "consumer", "program"]
     warps: str
     registers: str | None
     replicas: str | None
@@ -528,6 +558,7 @@ class Plan:
     delayed: tuple[Delayed, ...] = ()
     turns: Turns | None = None
     alternation: Alternation | None = None
+    transform: Transform | None = None
 
     @property
     def plain(self) -> bool:

@@ -30,6 +30,8 @@ class _Marks:
         self.plan = plan
         self.produced = plan.task("producer").keeps
         self.consumed = plan.task("consumer").keeps
+        self.computed = frozenset(span for task in plan.tasks if task.name == "transform" for span in task.keeps)
+        self.raw = {fill.statement for ring, _, fill in plan.fills() if ring.transformed}
         self.loads = {fill.statement: ring.buffer(fill.buffer) for ring, _, fill in plan.fills()}
         self.dots = {step.statement: step for step in plan.dots}
         #: Behind the last loop that fills or uses slots, or behind the last dot, the epilogue begins.
@@ -60,19 +62,21 @@ class _Marks:
             return (self._of(around[-1])[0] if around else frozenset()), "what follows stands under the other condition"
         if span in self.dots:
             step = self.dots[span]
-            return frozenset(
-                {"consumer"}
-            ), f"dot on slots of {' and '.join(s.buffer for s in (step.a, step.b) if s.buffer)}"
+            why = f"dot on slots of {' and '.join(s.buffer for s in (step.a, step.b) if s.buffer)}"
+            return frozenset({"transform", "consumer"} if span in self.computed else {"consumer"}), why
         if span in self.loads:
             buffer = self.loads[span]
             how = "through" if buffer.view.copied is None else "with rows of"
-            return frozenset({"producer"}), f"fills {buffer.name} {how} {buffer.view.descriptor}"
+            filling = {"producer", "transform"} if span in self.raw else {"producer"}
+            return frozenset(filling), f"fills {buffer.name} {how} {buffer.view.descriptor}"
         roles: set[str] = set()
         if span in self.produced:
             roles.add("producer")
+        if span in self.computed:
+            roles.add("transform")
         if span in self.consumed:
             roles.add("consumer" if self._before_end(span) else "epilogue")
-        if len(roles) == 2:
+        if len(roles) > 1:
             return frozenset(
                 roles
             ), "cheap, so each role computes it" if statement.kind == "simple" else "each role takes the same trips"

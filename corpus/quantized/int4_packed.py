@@ -1,4 +1,3 @@
-# expect: TLX305
 """int4 weights, eight to an int32 along K: unpacked by shifts, with a zero point and a scale per group of K."""
 
 import torch

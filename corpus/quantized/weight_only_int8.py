@@ -1,4 +1,3 @@
-# expect: TLX305
 """fp16 activations, int8 weights: each tile of W becomes fp16 and is scaled before the dot."""
 
 import torch

@@ -88,3 +88,9 @@ def test_what_is_cast_or_not_passed_may_be_anything(scaled):
 def test_sizes_at_which_a_computed_operand_wraps_are_whole_tiles():
     assert ("N", "BLOCK_N") in contract(columns=WRAPPED).whole
     assert contract().whole == ()
+
+
+@pytest.mark.parametrize(("taken", "found"), [("pass", True), ("w = w * 2", False), ("x = x * 2", True)])
+def test_what_is_cast_to_the_other_operand_s_type_and_an_integer_elsewhere_is_one(taken, found):
+    assert (dtypes("w_ptr", taken=taken) == ("i8",)) == found
+    assert "i8" not in dtypes("x_ptr", taken=taken)

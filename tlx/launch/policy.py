@@ -94,10 +94,10 @@ def facts_of(
         return value if isinstance(value, int) else 0
 
     tiles = [(extent(rows), extent(columns)) for rows, columns in products] or [(0, 0)]
-    loaded = [(box, views[name].itemsize) for name, box in plan.boxes.items() if not box.stays]
+    loaded = [(box, views[name].itemsize) for name, box in plan.boxes.items() if not box.stays and box.like is None]
     return Facts(
         dots=len(tiles),
-        operands=len(plan.boxes),
+        operands=sum(box.like is None for box in plan.boxes.values()),
         rows=tiles[0][0],
         columns=tiles[0][1],
         last_columns=tiles[-1][1],

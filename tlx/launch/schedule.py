@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RING_CONSTEXPRS", "Box", "Dispatch", "RingPlan", "Schedule"]
 
-#: The constexprs that every converted kernel has and no source.
-RING_CONSTEXPRS = ("STAGES", "CONSUMERS", "CONSUMER_WARPS", "CONSUMER_REGISTERS")
+#: The constexprs that converted kernels have and no source; the last where a role computes an operand.
+RING_CONSTEXPRS = ("STAGES", "CONSUMERS", "CONSUMER_WARPS", "CONSUMER_REGISTERS", "TRANSFORM_REGISTERS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class Box:
     stays: bool = False
     #: No TMA load: threads of the producer copy the tile.
     copied: bool = False
+    #: No operand of memory's: a role writes it, with elements as wide as those of the operand of this name.
+    like: str | None = None
 
     @property
     def elements(self) -> int:
@@ -85,11 +87,19 @@ class RingPlan:
     deepest: int
     deepest_paired: int
     boxes: Mapping[str, Box] = field(hash=False)
+    #: Registers of a thread of the role that computes an operand; 0 where there is none.
+    transform_registers: int = 0
 
     @property
     def constexprs(self) -> dict[str, int]:
-        """The constexpr arguments that every converted kernel has."""
-        values = (self.stages, self.consumers, self.consumer_warps, self.consumer_registers)
+        """The constexpr arguments that converted kernels have."""
+        values = (
+            self.stages,
+            self.consumers,
+            self.consumer_warps,
+            self.consumer_registers,
+            self.transform_registers,
+        )
         return dict(zip(RING_CONSTEXPRS, values, strict=True))
 
 

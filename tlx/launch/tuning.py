@@ -14,12 +14,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from triton import Config
 
+from tlx.launch.computing import Computing
 from tlx.launch.guard import CopiedRows, Fallback, TmaView
 from tlx.launch.schedule import Box, RingPlan, Schedule
 
@@ -125,9 +126,24 @@ def plan_ring(
     layouts = tuple((name, chosen[name], views[name].itemsize, views[name].transposed) for name in views)
     if schedule.plain:
         return _plain(layouts, warps, num_stages)
-    if "CONSUMER_REGISTERS" not in arguments:
-        copies = sum(math.ceil(box.elements * itemsize / COPIED_BYTES) for _, box, itemsize, _ in layouts if box.copied)
+    copies = sum(math.ceil(box.elements * itemsize / COPIED_BYTES) for _, box, itemsize, _ in layouts if box.copied)
+    written = [(name, box, views[box.like].itemsize, False) for name, box in chosen.items() if box.like is not None]
+    transform = 0
+    if written:
+        operands = {box.like for _, box, _, _ in written}
+        raw = sum(box.elements * itemsize for name, box, itemsize, _ in layouts if name not in operands)
+        need = Computing(
+            warps=consumers * warps,
+            accumulators=_accumulators(schedule, arguments, consumers * warps),
+            columns=_widest(schedule, arguments),
+            raw_bytes=raw,
+            block=sum(box.elements for _, box, _, _ in written),
+            producer=_copying_registers(copies),
+        )
+        registers, transform = need.registers(arguments.get("CONSUMER_REGISTERS"))
+    elif "CONSUMER_REGISTERS" not in arguments:
         registers = _beside_copies(registers, consumers * warps, copies)
+    layouts += tuple(written)
     products = schedule.products or ((schedule.output,) if schedule.output else ())
     for rows in {arguments.get(rows) for rows, *_ in products}:
         if isinstance(rows, int) and rows % WGMMA_ROWS:
@@ -136,7 +152,7 @@ def plan_ring(
     epilogue = _epilogue_bytes(schedule, arguments) * (consumers if schedule.alternating else 1)
     ring = _fit(layouts, epilogue, num_stages, consumers, warps, registers)
     if isinstance(ring, RingPlan):
-        return ring
+        return replace(ring, transform_registers=transform) if transform else ring
     raise Fallback(ring.code, ring.text)
 
 
@@ -170,7 +186,8 @@ def _fit(
 ) -> RingPlan | Fallback:
     """The rings for boxes given as (descriptor, box, bytes per element, transposed), or why there are none."""
     for name, box, itemsize, transposed in layouts:
-        if not box.copied and (refusal := _box_refusal(name, box, itemsize, transposed)) is not None:
+        loaded = not box.copied and box.like is None
+        if loaded and (refusal := _box_refusal(name, box, itemsize, transposed)) is not None:
             return refusal
     stage = sum(box.elements * itemsize for _, box, itemsize, _ in layouts if not box.stays)
     # The barriers of tiles that stay, one pair each, share a block with nothing else in the worst case.
@@ -295,11 +312,22 @@ def _registers(schedule: Schedule, arguments: Mapping[str, Any], warps: int) -> 
     )
 
 
+def _widest(schedule: Schedule, arguments: Mapping[str, Any]) -> int:
+    """Columns of the widest product, 0 where no tile is known."""
+    sides = [arguments.get(sides[1]) for sides in schedule.products or (schedule.output,) if len(sides) > 1]
+    return max((side for side in sides if isinstance(side, int)), default=0)
+
+
+def _copying_registers(copies: int) -> int:
+    """Registers of a thread of the producer that has so many copies to issue."""
+    return max(40, COPY_BASE_REGISTERS + COPY_REGISTERS * copies) if copies else 40
+
+
 def _beside_copies(registers: int, warps: int, copies: int) -> int:
     """Registers of a consumer thread of so many warps where each thread of the producer has so many copies to issue."""
     if not copies:
         return registers
-    needed = max(40, COPY_BASE_REGISTERS + COPY_REGISTERS * copies)
+    needed = _copying_registers(copies)
     for way in SHARINGS:
         if registers == way.consumer_registers:
             return registers if 2 * way.maxnreg - registers >= needed else MANY_REGISTERS

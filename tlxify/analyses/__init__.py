@@ -32,7 +32,7 @@ from .alternatives import rebased
 from .bounds import settle
 from .boxes import Box, describe_box
 from .conditions import comparisons
-from .defuse import names, names_beside, statement_facts
+from .defuse import asks, names, names_beside, statement_facts
 from .elements import added_apart, added_in, operand_dtypes
 from .events import DotEvent, LoadEvent, StoreEvent
 from .floats import Floats
@@ -257,6 +257,7 @@ class _Assembly:
             value.loads - {DOT},
             DOT in value.loads,
             names(node, ast.Load),
+            asks(node),
             None if narrowed is None else (ast.unparse(narrowed[0]), ast.unparse(narrowed[1])),
         )
 

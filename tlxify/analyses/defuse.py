@@ -39,14 +39,25 @@ def _fact(node: Node, settled: Mapping[Span, bool]) -> StatementFact:
             return StatementFact(span, "branch", frozenset(), names(branch.test, ast.Load), *arms)
         case Statement(span=span, node=statement):
             uses = names(statement, ast.Load)
+            asked = asks(statement)
             if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
                 uses |= {statement.target.id}
-            return StatementFact(span, "simple", names(statement, ast.Store), uses, text_kind=_kind(statement))
+                asked -= {statement.target.id}
+            binds = names(statement, ast.Store)
+            return StatementFact(span, "simple", binds, uses, text_kind=_kind(statement), asks=asked)
 
 
 def names(node: ast.AST, context: type[ast.expr_context]) -> frozenset[str]:
     """Names that a node reads (ast.Load) or binds (ast.Store)."""
     return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context))
+
+
+def asks(node: ast.AST) -> frozenset[str]:
+    """Names that a node reads as `name.dtype` and in no other way."""
+    found = (n.value for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == "dtype")
+    asked = [value.id for value in found if isinstance(value, ast.Name)]
+    read = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)] if asked else []
+    return frozenset(name for name in asked if asked.count(name) == read.count(name))
 
 
 def names_beside(node: ast.AST, without: Iterable[Span]) -> frozenset[str]:

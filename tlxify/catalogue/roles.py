@@ -50,19 +50,21 @@ RULES = (
     Rule(
         code="TLX305",
         outcome="declined",
-        title="second operand is computed before the dot",
-        fact="The operand `{name}` is computed in the loop from what was loaded[: {why}].",
+        title="second operand that no slot holds",
+        fact="The dot cannot read its operand `{name}` out of a slot[: {why}].",
         remedy=(
-            "Apply the computation to the accumulator after the loop where that is the same, or store the "
-            "operand ready-made."
+            "Compute it from tiles that are loaded beside the dot and used for nothing else, or apply the computation "
+            "to the accumulator after the loop where that is the same."
         ),
         why=(
-            "The tensor cores read their second operand from shared memory as the TMA wrote it; one that is computed "
-            "must be written back first, which costs more than the roles gain. The first may come from registers."
+            "The tensor cores read their second operand from shared memory: as the TMA wrote it, or as a role of its "
+            "own has computed it from such tiles. That role runs ahead of the dots, so it can know nothing of their "
+            "results, and it takes tiles that nobody else needs. The first operand may come from registers, but then "
+            "the second must be as the TMA wrote it."
         ),
         example="""
-            b = tl.load(b_ptrs).to(tl.float16) * scale
-            acc = tl.dot(a, b, acc)
+            state = state * decay + tl.dot(tl.trans(k), v)
+            out = tl.dot(q, state.to(q.dtype))
         """,
     ),
     Rule(

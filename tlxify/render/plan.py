@@ -74,6 +74,9 @@ def rings(plan: Plan) -> Table:
             described(buffer.view),
             "; ".join(dict.fromkeys(", ".join(fill.coordinates) for fill in fills)),
         )
+    if (one := plan.transform) is not None:
+        slots, tile = plan.name(one.slots.depth), " × ".join(one.tile)
+        add(table, one.name, slots, tile, "shared", "in place", "the transform", None)
     return table
 
 
@@ -117,6 +120,8 @@ def memory(plan: Plan, contract: Contract) -> Table:
 def stage_bytes(plan: Plan, config: LaunchConfig, *, stays: bool = False) -> int | None:
     """Bytes that one stage, or all tiles that stay, take under `config`; None if it does not fix every tile size."""
     sides = [buffer.tile for ring, buffer in plan.buffers() if (ring.depth == "1") is stays]
+    if plan.transform is not None and not stays:
+        sides.append(plan.transform.tile)
     try:
         return ITEM_BYTES * sum(evaluate(f"{rows} * {columns}", dict(config.values)) for rows, columns in sides)
     except (KeyError, ValueError):

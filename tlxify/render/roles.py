@@ -14,9 +14,9 @@ from ..outcome import RoleLine
 #: Role → style and meaning, in the order in which the legend and a line's label name them.
 ROLES: dict[str, tuple[str, str]] = {
     "producer": ("cyan", "asks the TMA for tiles"),
+    "transform": ("yellow", "computes an operand from tiles, into a ring"),
     "consumer": ("green", "multiplies tiles"),
     "epilogue": ("magenta", "finishes the accumulator and stores it"),
-    "transform": ("yellow", "rewrites a tile in shared memory"),
     "address": ("blue", "became part of a descriptor"),
     "dead": ("bright_black", "needed by no role any more"),
 }

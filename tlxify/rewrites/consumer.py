@@ -10,37 +10,14 @@ When refused: never; the schedule has checked that nothing else reads the operan
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-
 from ..facts import Sum
-from ..plan import Delayed, DotStep, Fill, InFlight, Masked, Plan, Ring, Side, Site
+from ..plan import Delayed, DotStep, Fill, InFlight, Plan, Ring, Side, Site
 from ..source import Span
-from .lines import choice, operand
-from .producer import counted_at_end, slot_and_turn, slot_of
+from .lines import operand
+from .producer import counted_at_end, slot_and_turn
+from .slots import Edits, acquire, fence, release, tile, use
+from .transform import acquired, released
 from .turns import pass_turn, tile_turns, wait_for_turn
-
-
-@dataclass(slots=True)
-class Edits:
-    """Generated text by the statement that it replaces, or stands before or behind, and by expression."""
-
-    replaced: dict[Span, list[str]] = field(default_factory=dict)
-    before: dict[Span, list[str]] = field(default_factory=dict)
-    after: dict[Span, list[str]] = field(default_factory=dict)
-    expressions: dict[Span, str] = field(default_factory=dict)
-    #: Loads that are tiles under the load's own mask here.
-    masked: dict[Span, Masked] = field(default_factory=dict)
-
-
-def under_masks(uses: Edits, tl: str) -> dict[Span, Masked]:
-    """The loads that are masked tiles here, with the function that masks as the module calls it."""
-    return {span: replace(one, function=f"{tl}.{one.function}") for span, one in uses.masked.items()}
-
-
-def texts(lines: dict[Span, list[str]]) -> dict[Span, str]:
-    """The lines of each statement as one text."""
-    return {span: "\n".join(some) for span, some in lines.items() if some}
 
 
 def edits(plan: Plan) -> Edits:
@@ -50,8 +27,8 @@ def edits(plan: Plan) -> Edits:
     ahead = {one.ahead: one for one in plan.delayed}
     apart = [_slot_of_late(plan, one) for one in plan.delayed]
     for ring, site, fill in plan.fills():
-        if (ring, site, fill) not in apart:
-            _use(plan, ring, site, fill, result)
+        if (ring, site, fill) not in apart and not ring.transformed:
+            use(plan, ring, site, fill, result)
     for step in plan.dots:
         if step.span in late:
             _hold(plan, late[step.span], step, result)
@@ -59,12 +36,14 @@ def edits(plan: Plan) -> Edits:
             _dot(plan, step, result, ahead.get(step.span))
     _positions(plan, result)
     for ring in plan.rings:
+        if ring.transformed:
+            continue
         if ring.in_flight is not None:
             _retire_late(plan, ring, ring.in_flight, result)
             continue
         for site in ring.sites:
             if (ring, site, site.fills[0]) not in apart:
-                _release(ring, site, result)
+                release(ring, site, result)
     for one in plan.delayed:
         result.before[one.retire] = [*_retired(plan, one), *result.before.get(one.retire, [])]
         if one.retire in result.replaced:
@@ -83,11 +62,11 @@ def first_trip(plan: Plan, one: Delayed) -> Edits:
     ring, site, late = _slot_of_late(plan, one)
     for held, where, fill in plan.fills():
         if (held, where, fill) != (ring, site, late):
-            _use(plan, held, where, fill, result)
+            use(plan, held, where, fill, result)
     if one.asked:
         lines, _, _ = slot_and_turn(plan, ring, ring.counters[1])
         said = "# Only its type is asked for here; its content is waited for with the dot that reads it."
-        result.replaced[late.statement] = [*lines, said, f"{late.name} = {_tile(plan, ring, late)}"]
+        result.replaced[late.statement] = [*lines, said, f"{late.name} = {tile(plan, ring, late)}"]
     for step in plan.dots:
         if step.span == one.late:
             _hold(plan, one, step, result)
@@ -97,7 +76,7 @@ def first_trip(plan: Plan, one: Delayed) -> Edits:
     for held in plan.rings:
         for where in held.sites:
             if held.in_flight is None and (held, where) != (ring, site):
-                _release(held, where, result)
+                release(held, where, result)
     return result
 
 
@@ -135,7 +114,7 @@ def _issued_late(plan: Plan, one: Delayed) -> list[str]:
     rounded = f", out_dtype={step.rounded}" if step.rounded else ""
     held = one.held if one.narrowed is None else f"{one.held}.to({one.narrowed[1]})"
     issue = f"{step.result} = tlx.async_dot({held}, {_side(step.b)}, {step.result}{rounded})"
-    return [*_acquire(plan, ring), f"{fill.name} = {_tile(plan, ring, fill)}", issue]
+    return [*acquire(plan, ring), f"{fill.name} = {tile(plan, ring, fill)}", issue]
 
 
 def _retired(plan: Plan, one: Delayed) -> list[str]:
@@ -161,38 +140,12 @@ def at_loop_end(plan: Plan) -> dict[Span, str]:
     return {held.loop: f"{ring.used} += 1" for ring, held in counted_at_end(plan)}
 
 
-def _use(plan: Plan, ring: Ring, site: Site, fill: Fill, result: Edits) -> None:
-    """Waits for the slot where it is the first of the site, then names its tile or loads it into registers."""
-    waits = _acquire(plan, ring) if fill is site.fills[0] else []
-    tile = _tile(plan, ring, fill)
-    shaped = f".reshape({', '.join(fill.shape)})" if fill.shape else ""
-    value = tile if fill.in_place else f"tlx.local_load({tile}){shaped}"
-    if fill.in_place or fill.whole:
-        result.replaced.setdefault(fill.statement, []).extend([*waits, f"{fill.name} = {value}"])
-    else:
-        if fill.masked:
-            result.masked[fill.load] = Masked(value, "where", fill.masked == "other")
-        else:
-            result.expressions[fill.load] = value
-        result.before.setdefault(fill.statement, []).extend(waits)
-
-
-def _acquire(plan: Plan, ring: Ring) -> list[str]:
-    lines, slot, turn = slot_and_turn(plan, ring, ring.counters[1])
-    return [*lines, f"tlx.barrier_wait({ring.full}[{slot}], {turn})"]
-
-
-def _tile(plan: Plan, ring: Ring, fill: Fill) -> str:
-    buffer = ring.buffer(fill.buffer)
-    straight = f"{buffer.name}[{slot_of(plan, ring, buffer)}]"
-    if buffer.view.copied is not None and buffer.view.copied.swapped:
-        return f"tlx.local_trans({straight})"
-    return choice(buffer.view.flag, f"tlx.local_trans({straight})", straight)
-
-
 def _dot(plan: Plan, step: DotStep, result: Edits, delayed: Delayed | None = None) -> None:
     """A dot; behind it, where there is a `delayed` one, the late dot of the trip before."""
     a, b, name = _side(step.a), _side(step.b), step.result
+    computed = plan.transform if plan.transform is not None and plan.transform.dot == step.span else None
+    if computed is not None:
+        result.replaced.setdefault(step.statement, []).extend(acquired(plan, computed))
     lines: list[str] = []
     onto = f", {name}"
     match step.sum:
@@ -208,6 +161,8 @@ def _dot(plan: Plan, step: DotStep, result: Edits, delayed: Delayed | None = Non
     lines += pass_turn(plan, step)
     if not step.in_flight:
         lines.append(f"{name} = tlx.async_dot_wait({0 if delayed is None else 1}, {name})")
+    if computed is not None:
+        lines += released(computed)
     if step.sum is Sum.WITHIN:
         waiting = result.replaced.pop(step.statement, [])
         result.before.setdefault(step.statement, []).extend([*waiting, *lines])
@@ -218,26 +173,6 @@ def _dot(plan: Plan, step: DotStep, result: Edits, delayed: Delayed | None = Non
 
 def _side(side: Side) -> str:
     return f"tlx.local_trans({side.text})" if side.transposed and side.buffer is not None else side.text
-
-
-def _release(ring: Ring, site: Site, result: Edits) -> None:
-    """Hands the slot back behind the last statement that reads it."""
-    if ring.empty is None:
-        return
-    lines = [*_fence(site.fills), f"tlx.barrier_arrive({ring.empty}[{ring.slot}])", f"{ring.used} += 1"]
-    if site.release in result.replaced:
-        result.replaced[site.release].extend(lines)
-    else:
-        result.after.setdefault(site.release, []).extend(lines)
-
-
-def _fence(fills: Iterable[Fill]) -> list[str]:
-    """What stands before a slot is handed back that was read into registers.
-
-    A load may still be under way when a later instruction signals a barrier: nothing orders it before what the TMA
-    writes, which goes another way to shared memory. A product's operands are read when it has retired.
-    """
-    return [] if all(fill.in_place for fill in fills) else ["tlx.fence_async_shared()"]
 
 
 def _retire_late(plan: Plan, ring: Ring, held: InFlight, result: Edits) -> None:
@@ -254,9 +189,9 @@ def _retire_late(plan: Plan, ring: Ring, held: InFlight, result: Edits) -> None:
     ]
     after = [f"{step.result} = tlx.async_dot_wait(0, {step.result})" for step in dots]
     if ring.empty is not None:
-        fence = _fence(fill for site in ring.sites for fill in site.fills)
+        fenced = fence(fill for site in ring.sites for fill in site.fills)
         result.replaced[last.statement] += [
-            *fence,
+            *fenced,
             f"if {held.variable} > {operand(held.start)}:",
             f"    tlx.barrier_arrive({ring.empty}[{previous}])",
         ]

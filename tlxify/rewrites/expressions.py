@@ -42,13 +42,18 @@ def replace(
     return result
 
 
-def written_at(text: FunctionText, span: Span, replacements: Mapping[Span, str]) -> str:
+def written_at(
+    text: FunctionText,
+    span: Span,
+    replacements: Mapping[Span, str],
+    accesses: Mapping[Span, WrittenOut | Masked] = _NONE,
+) -> str:
     """The expression at a place, as `replace` makes it. Raises LookupError where there is none."""
     nodes = (node for node, place in text.spans.items() if place == span and isinstance(node, cst.BaseExpression))
     node = next(nodes, None)
     if node is None:
         raise LookupError(f"no expression at {span}")
-    return text.module.code_for_node(replace(node, text, replacements))
+    return text.module.code_for_node(replace(node, text, replacements, accesses))
 
 
 class _Replace(cst.CSTTransformer):

@@ -110,6 +110,8 @@ def _dtypes(group: Operands, variables: dict[str, str]) -> list[str]:
 
 def _boxes(plan: Plan) -> str:
     tiles = [*(b.tile for _, b in plan.buffers()), *(one.tile for one in plan.described)]
+    computed = plan.transform
+    tiles += [computed.tile] if computed is not None else []
     sides = dict.fromkeys(name for tile in tiles for side in tile for name in _identifiers(side))
     asked = dict.fromkeys(name for claim in plan.guard.claims for name in _identifiers(claim))
     blocks = dict.fromkeys(word for name, block in plan.guard.blocks for word in (name, *_words(block)))
@@ -139,6 +141,9 @@ def _boxes(plan: Plan) -> str:
             count = ", count=CONSUMERS"
         stays = ", stays=True" if ring.depth == "1" else ""
         entries.append(f'"{buffer.view.descriptor}": tlx.Box(({", ".join(box)}){count}{stays})')
+    if computed is not None:
+        # No box: shared memory that the launch must have for what a role writes.
+        entries.append(f'"{computed.name}": tlx.Box(({", ".join(computed.tile)}), like="{_key(computed.like)}")')
     lines.append(f"    return {{{', '.join(entries)}}}")
     return "\n".join(lines)
 

@@ -16,10 +16,11 @@ import libcst as cst
 from ..model import Kernel, Statement, walk
 from ..plan import Plan, decoded
 from ..source import Span
-from . import consumer, late, producer
+from . import consumer, late, producer, slots, transform
 from .dealt import dealt
 from .described import described_kernel
 from .expressions import written_at
+from .function import FunctionText
 from .lines import statements
 from .names import read_names
 from .rings import rings
@@ -35,7 +36,7 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     if plan.plain:
         return described_kernel(kernel, plan, tl)
     text = structured(kernel)
-    kept = plan.task("producer").keeps | plan.task("consumer").keeps
+    kept = frozenset[Span]().union(*(task.keeps for task in plan.tasks))
     ids = _program_ids(plan)
     fills, uses = producer.fills(plan, tl, lambda span: written_at(text, span, ids)), consumer.edits(plan)
     dropped = frozenset(node.span for node in walk(kernel.body)) - kept - set(fills) - set(uses.replaced)
@@ -67,12 +68,12 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     finishing = Role(
         text,
         keeps,
-        consumer.texts(uses.replaced),
+        slots.texts(uses.replaced),
         {**_expressions(plan, tl), **uses.expressions},
-        accesses={**{one.span: called(one, tl) for one in plan.written_out}, **consumer.under_masks(uses, tl)},
+        accesses={**{one.span: called(one, tl) for one in plan.written_out}, **slots.under_masks(uses, tl)},
         at_loop_end=consumer.at_loop_end(plan),
-        before=consumer.texts(uses.before),
-        after=consumer.texts(uses.after),
+        before=slots.texts(uses.before),
+        after=slots.texts(uses.after),
         heads=late.heads(plan),
         counters=counters,
         adopts=unseen,
@@ -89,16 +90,18 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     docstring, finishing_body = _without_docstring(finishing.body())
     if held is not None and held.block is None:
         finishing_body = dealt(plan, held, finishing, _expressions(plan, tl), finishing_body)
+    computing = _transform(plan, text, counters, settled, filling, tl).body() if plan.transform is not None else []
     body = [
         *docstring,
         *statements(rings(plan, tl)),
-        tasks(plan, feeding.body(), finishing_body, tl),
+        tasks(plan, feeding.body(), computing, finishing_body, tl),
     ]
     function = text.function
     block = function.body
     assert isinstance(block, cst.IndentedBlock)
     names = read_names(body)
-    purposes = ("STAGES", *(("CONSUMERS",) if plan.group else ()), "CONSUMER_WARPS", "CONSUMER_REGISTERS")
+    purposes = ["STAGES", *(("CONSUMERS",) if plan.group else ()), "CONSUMER_WARPS", "CONSUMER_REGISTERS"]
+    purposes += ["TRANSFORM_REGISTERS"] if plan.transform is not None else []
     constexprs = [b.view.flag for _, b in plan.buffers() if b.view.flag] + [plan.name(purpose) for purpose in purposes]
     scalars = list(plan.persistence.extents) if plan.persistence else []
     own = frozenset(param.name for param in kernel.params)
@@ -120,6 +123,33 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
         body=block.with_changes(body=body, footer=block.footer),
     )
     return text.module.with_changes(body=[result], header=[], footer=[]).code
+
+
+def _transform(
+    plan: Plan,
+    text: FunctionText,
+    counters: dict[Span, str],
+    settled: dict[Span, bool],
+    filling: frozenset[Span],
+    tl: str,
+) -> Role:
+    """The role that computes a second operand; `filling` are the statements in whose place slots are filled."""
+    assert plan.transform is not None
+    uses = transform.edits(plan, plan.transform, text, _program_ids(plan), tl)
+    return Role(
+        text,
+        plan.task("transform").keeps,
+        slots.texts(uses.replaced),
+        uses.expressions,
+        accesses=slots.under_masks(uses, tl),
+        before=slots.texts(uses.before),
+        after=slots.texts(uses.after),
+        counters=counters,
+        reversible=plan.reversible,
+        settled=settled,
+        # The producer shows what is said about a load, the consumers what is said about the dot.
+        silent=filling | {plan.transform.statement},
+    )
 
 
 def _descriptors(plan: Plan) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ import libcst as cst
 
 from ..plan import Delayed, Plan
 from ..source import Span
-from . import consumer
+from . import consumer, slots
 from .lines import operand
 from .role import Role
 
@@ -36,11 +36,11 @@ def _first(plan: Plan, one: Delayed, role: Role, expressions: dict[Span, str], t
     own = replace(
         role,
         keeps=role.keeps,
-        replaced=consumer.texts(uses.replaced),
+        replaced=slots.texts(uses.replaced),
         expressions={**expressions, **uses.expressions},
-        accesses={**role.accesses, **consumer.under_masks(uses, tl)},
-        before=consumer.texts(uses.before),
-        after=consumer.texts(uses.after),
+        accesses={**role.accesses, **slots.under_masks(uses, tl)},
+        before=slots.texts(uses.before),
+        after=slots.texts(uses.after),
         _pending=[],
     )
     body = "".join(cst.Module([]).code_for_node(node) for node in own.inside(one.loop))

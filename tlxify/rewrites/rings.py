@@ -10,7 +10,7 @@ When refused: never; sizes that do not fit are refused at the launch.
 
 from __future__ import annotations
 
-from ..plan import Plan, Ring
+from ..plan import Plan, Ring, Transform
 from .turns import barriers
 
 
@@ -30,10 +30,15 @@ def rings(plan: Plan, tl: str) -> str:
     staying = [b.name for ring, b in plan.buffers() if ring.depth == "1"]
     if staying:
         lines.append(f"# {listed(staying)}: a single slot, whose tile stays while a whole loop reads it.")
+    if plan.transform is not None:
+        raw = listed([buffer.name for ring, buffer in plan.buffers() if ring.transformed])
+        lines.append(f"# {raw}: freed by the transform, which fills {plan.transform.name} from it.")
     if split is not None:
         lines.append(f"{split.rows}: {tl}.constexpr = {split.length} // {plan.name('CONSUMERS')}")
     for ring in plan.rings:
         lines += _one(plan, ring, tl)
+    if plan.transform is not None:
+        lines += _computed(plan, plan.transform)
     if any(ring.lagging is not None for ring in plan.rings):
         lines.append("# Copies of so many later slots are under way while a slot is announced.")
         lines.append(f"{plan.name('BEHIND')}: {tl}.constexpr = {stages} - 2 if {stages} > 2 else 0")
@@ -56,17 +61,34 @@ def _one(plan: Plan, ring: Ring, tl: str) -> list[str]:
         if buffer.view.flag:
             shape = f"({sides[1]}, {sides[0]}) if {buffer.view.flag} else {shape}"
         lines.append(f"{buffer.name} = tlx.local_alloc({shape}, tlx.dtype_of({buffer.view.descriptor}), {count})")
-    for barrier in plan.barriers:
-        if barrier.name in (ring.full, ring.empty):
-            arrow = "producer → consumers" if barrier.name == ring.full else "consumers → producer"
-            lines.append(f"# {arrow}: {barrier.meaning}.")
-            lines.append(f"{barrier.name} = tlx.alloc_barriers({depth}, arrive_count={barrier.arrivals})")
+    lines += _barriers(plan, ring, depth)
     if ring.described:
         # Tiles that share a slot are operands of one dot, and so of one dtype.
         elements = _elements([buffer.tile for buffer in ring.described])
         size = f"tlx.size_of(tlx.dtype_of({ring.described[0].view.descriptor}))"
         lines.append(f"{ring.bytes}: {tl}.constexpr = {elements} * {size}")
     return lines
+
+
+#: What a role is called in a comment.
+_CALLED = {"producer": "producer", "consumer": "consumers", "transform": "transform"}
+
+
+def _barriers(plan: Plan, ring: Ring, depth: str) -> list[str]:
+    lines = []
+    for barrier in plan.barriers:
+        if barrier.name in (ring.full, ring.empty):
+            lines.append(f"# {_CALLED[barrier.arrives]} → {_CALLED[barrier.waits]}: {barrier.meaning}.")
+            lines.append(f"{barrier.name} = tlx.alloc_barriers({depth}, arrive_count={barrier.arrivals})")
+    return lines
+
+
+def _computed(plan: Plan, one: Transform) -> list[str]:
+    """The ring of blocks that a role computes, of the dtype that the dot's other operand has."""
+    depth = plan.name(one.slots.depth)
+    dtype = f"tlx.dtype_of({one.like.descriptor})"
+    lines = [f"{one.name} = tlx.local_alloc(({one.tile[0]}, {one.tile[1]}), {dtype}, {depth})"]
+    return lines + _barriers(plan, one.slots, depth)
 
 
 def listed(names: list[str]) -> str:

@@ -1,6 +1,6 @@
-"""The region of tasks: one task for the producer, one for the consumer groups.
+"""The region of tasks: one task for the producer, one for the transform if there is one, one for the consumer groups.
 
-What: `with tlx.async_tasks():` around both roles, each under a comment that says what it does.
+What: `with tlx.async_tasks():` around all roles, each under a comment that says what it does.
 Why: warp specialization is this: every group of warps runs the statements of its own role.
 Before: one body that all warps run.
 After: `with tlx.async_task("default"): …` and `with tlx.async_task(num_warps=…, registers=…, replicate=…): …`; in a
@@ -22,9 +22,13 @@ from .turns import first_turn, last_turn
 
 
 def tasks(
-    plan: Plan, feeding: list[cst.BaseStatement], finishing: list[cst.BaseStatement], tl: str
+    plan: Plan,
+    feeding: list[cst.BaseStatement],
+    computing: list[cst.BaseStatement],
+    finishing: list[cst.BaseStatement],
+    tl: str,
 ) -> cst.BaseStatement:
-    """`with tlx.async_tasks():` around both roles."""
+    """`with tlx.async_tasks():` around all roles; `computing` is what the transform does, nothing without one."""
     counted = [ring for ring in plan.rings if ring.counted]
     produce = _task(
         '"default"',
@@ -35,7 +39,9 @@ def tasks(
         tl,
     )
     setup = [f"{plan.group}: {tl}.constexpr = tlx.async_task_replica_id()"] if plan.group else []
-    setup += [*first_turn(plan), *(f"{ring.used} = 0" for ring in counted)]
+    used = [ring for ring in counted if not ring.transformed]
+    used += [plan.transform.slots] if plan.transform is not None else []
+    setup += [*first_turn(plan), *(f"{ring.used} = 0" for ring in used)]
     arguments = f"num_warps={plan.name('CONSUMER_WARPS')}, registers={plan.name('CONSUMER_REGISTERS')}"
     if plan.group:
         arguments += f", replicate={plan.name('CONSUMERS')}"
@@ -50,10 +56,21 @@ def tasks(
     consume = _task(arguments, words, setup, finishing, plan, tl, last_turn(plan))
     region = cst.parse_statement("with tlx.async_tasks():\n    pass\n")
     assert isinstance(region, cst.With)
-    block = cst.IndentedBlock(
-        body=[produce, with_leading(consume, [cst.EmptyLine(indent=False), *consume.leading_lines])]
-    )
+    roles = [produce, *([_transform(plan, computing, tl)] if plan.transform is not None else []), consume]
+    apart = [with_leading(role, [cst.EmptyLine(indent=False), *role.leading_lines]) for role in roles[1:]]
+    block = cst.IndentedBlock(body=[produce, *apart])
     return region.with_changes(body=block, leading_lines=[cst.EmptyLine(indent=False)])
+
+
+def _transform(plan: Plan, computing: list[cst.BaseStatement], tl: str) -> cst.With:
+    """The task that computes a second operand."""
+    assert plan.transform is not None
+    raw = [ring for ring in plan.rings if ring.transformed]
+    tiles = [buffer.name.removesuffix("_ring") for ring in raw for buffer in ring.buffers]
+    words = f"# Transform: computes the second operand from {listed(tiles)}, into slots of {plan.transform.name}."
+    setup = [f"{ring.used} = 0" for ring in raw if ring.counted] + [f"{plan.transform.slots.filled} = 0"]
+    arguments = f"num_warps={plan.task('transform').warps}, registers={plan.name('TRANSFORM_REGISTERS')}"
+    return _task(arguments, words, setup, computing, plan, tl)
 
 
 def _filling(plan: Plan) -> str:

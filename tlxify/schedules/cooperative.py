@@ -2,7 +2,8 @@
 
 Facts × target → Plan, or a refusal. Every role is the whole kernel with some statements replaced, so loops, conditions
 and helper calls around the dots may be any that all roles can follow alike. With `persistent`, program ids become a
-tile loop, so that the producer fetches the next tile while this one is finished.
+tile loop, so that the producer fetches the next tile while this one is finished. Where a second operand is computed, a
+third role does that between the two (transforming.py).
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from dataclasses import replace
 from functools import partial
 
 from ..diagnostics import Decline, Diagnostic
-from ..facts import Facts, Sum, every
-from ..plan import AUTO, Barrier, DotStep, Edge, Form, Persistence, Plan, Ring, Task, fills_of
+from ..facts import Facts, every
+from ..plan import AUTO, Barrier, Edge, Form, Persistence, Plan, Ring, Task, fills_of
 from ..source import Span
 from ..targets import Target
-from . import order, overlap, requirements, rings, written
+from . import order, overlap, requirements, rings, transforming, written
 from .alternation import alternation
 from .buffers import Placed, copied_tile, in_place_fits, placed
 from .feeding import Feed, Feeding, feeding
 from .frame import Frame, frame
 from .launching import assumed, launch_guard
 from .naming import Names
+from .roots import consumer_roots, effects, fill_roots, producer_roots
 from .sites import Place, places, shared
 from .slicing import Reads, keep
 from .tree import Tree
@@ -29,8 +31,6 @@ from .writing import claims
 
 #: Parameters of the converted kernel that the launcher passes by these very names.
 _PASSED = "STAGES CONSUMERS CONSUMER_WARPS CONSUMER_REGISTERS".split()
-#: Statements without a value or effect that go wherever the consumer goes: they check and promise.
-_CHECKS = frozenset({"static_assert", "assume", "docstring"})
 
 
 def plan(
@@ -43,12 +43,14 @@ def plan(
     profitable: bool = True,
     by_value: frozenset[str] = frozenset(),
     spelled: bool = True,
+    transformed: bool = True,
 ) -> Plan:
     """The plan for a kernel. Raises Decline with the first requirement that does not hold.
 
     `parameters` are the kernel's, in order; `taken` are all names that it or its module uses. With `profitable`, a plan
     that cannot be expected to pay is refused as well. Tiles called one of `by_value` are loaded into registers. What
-    stays of accesses through descriptors is `spelled` out with pointers, where that can be done.
+    stays of accesses through descriptors is `spelled` out with pointers, where that can be done. With `transformed`,
+    a role computes a second operand that is not read as it was loaded.
     """
     requirements.any_dot(facts)
     requirements.effects(facts)
@@ -63,25 +65,33 @@ def plan(
         form,
         profitable=profitable,
         spelled=spelled,
+        # Groups that take turns wait for each other at every tile or dot: a ring of blocks beside that is not planned.
+        transformed=transformed and not form.turns,
     )
     groups = _groups(facts, tree, feeds, where)
     made = rings.build(around, tree, feeds, groups, where)
     views = _views(facts, parameters, made)
     made = rings.with_names(made, views)
     dots = rings.steps(around, feeds, made, views)
+    again = partial(plan, facts, parameters, taken, target, profitable=profitable, transformed=transformed)
+    computed, transform = feeds.computed, None
+    if computed is not None:
+        a = next(step.a for step in dots if step.span == computed.dot.span)
+        transform = transforming.transform(around, computed, a, made)
+        dots = tuple(transforming.from_slots(step, transform) for step in dots)
     # What is carried for a late dot takes registers, and threads that copy leave consumers fewer: paged attention of
     # 128 x 128 spilled 296 bytes with both, and nothing without.
-    overlapped = form.overlapped and not any(ring.lagging for ring in made)
+    overlapped = form.overlapped and not any(ring.lagging for ring in made) and transform is None
     late = overlap.delayed(around, tree, feeds, made, dots) if overlapped else ()
-    again = partial(plan, facts, parameters, taken, target, profitable=profitable)
     if form.turns and not form.alternating and not overlap.chained(facts, tree, feeds):
         return again(form=replace(form, alternating=True, balanced=False), by_value=by_value, spelled=spelled)
     turns = overlap.turns(around, tree, feeds) if form.turns and not form.alternating else None
     if "tlx" in taken:
         raise Decline("TLX104", None, what="the name `tlx` for something of its own")
-    for name in sorted(order.used_names(facts, parameters) & set(_PASSED)):
+    passed = [*_PASSED, *(["TRANSFORM_REGISTERS"] if transform is not None else [])]
+    for name in sorted(order.used_names(facts, parameters) & set(passed)):
         raise Decline("TLX104", None, what=f"the name `{name}`, by which the launcher passes an argument of its own")
-    introduced = {name: around.names.exactly(name) for name in _PASSED}
+    introduced = {name: around.names.exactly(name) for name in passed}
     filling = frozenset(fill.statement for _, _, fill in fills_of(made))
     fed = frozenset(fill.load for _, _, fill in fills_of(made))
     try:
@@ -91,8 +101,16 @@ def plan(
         if spelled and any(described):
             return again(form=form, by_value=by_value, spelled=False)
         raise
-    roots = {**written.reads(rewritten, facts), **_consumer_roots(facts, made, dots)}
+    roots = {**written.reads(rewritten, facts), **consumer_roots(facts, made, dots)}
     tasks = _tasks(around, made, roots, introduced, grouped=around.split is not None or form.alternating)
+    early = [load for load in facts.loads if load.statement in tasks[0].keeps]
+    if computed is not None:
+        raw = [fill for ring, _, fill in fills_of(made) if ring.transformed]
+        doing = transforming.kept(facts, computed, made, fill_roots(facts, raw))
+        transforming.alone(facts, computed, made, tasks[1].keeps)
+        early += transforming.ordinary(facts, computed, doing, made)
+        warps, registers = str(target.warps_per_group), introduced["TRANSFORM_REGISTERS"]
+        tasks = (*tasks, Task("transform", warps, registers, None, doing))
     order.not_read_back(facts, tasks[0].keeps - filling)
     tiles = frozenset(load.target for load in facts.loads if load.id in feeds.feeds and load.target)
     order.same_way(facts, tasks[0].keeps, filling, tiles)
@@ -104,7 +122,7 @@ def plan(
         return again(form=replace(form, persistent=False), by_value=by_value, spelled=spelled)
     by_tile = None
     if form.alternating:
-        by_tile = alternation(around, tree, made, dots, tasks[1].keeps, roots, _effects(facts))
+        by_tile = alternation(around, tree, made, dots, tasks[1].keeps, roots, effects(facts))
     arrivals = introduced["CONSUMERS"] if around.split else "1"
     return Plan(
         kernel=facts.kernel,
@@ -115,12 +133,18 @@ def plan(
         rings=made,
         dots=dots,
         written_out=tuple(one.access for one in rewritten),
-        barriers=tuple(barrier for ring in made for barrier in _barriers(ring, arrivals)),
+        barriers=(
+            *(barrier for ring in made for barrier in _barriers(ring, arrivals)),
+            *(transforming.barriers(transform, arrivals) if transform is not None else ()),
+        ),
         tasks=tasks,
-        edges=tuple(edge for ring in made for edge in _edges(ring)),
+        edges=(
+            *(edge for ring in made for edge in _edges(ring)),
+            *(transforming.edges(transform) if transform is not None else ()),
+        ),
         split=around.split,
         persistence=around.persistence,
-        guard=launch_guard(facts, target, made, dots, tasks[0].keeps, _claims(facts, feeds)),
+        guard=launch_guard(facts, target, made, dots, early, _claims(facts, feeds)),
         program_ids=_calls(around.persistence, facts.program_ids),
         num_programs=_calls(around.persistence, facts.num_programs),
         reversible=tuple(comparison.span for comparison in facts.comparisons if comparison.integers),
@@ -135,6 +159,7 @@ def plan(
         delayed=late,
         turns=turns,
         alternation=by_tile,
+        transform=transform,
         notes=_notes(facts, [feed for feed in feeds.feeds.values() if feed.wrapped]),
     )
 
@@ -150,11 +175,12 @@ def _placed(
     *,
     profitable: bool,
     spelled: bool,
+    transformed: bool,
 ) -> tuple[Frame, Feeding, dict[int, Placed]]:
     """The loads that slots can take over, each with where its tile comes from. Raises Decline."""
     reasons: dict[int, Diagnostic] = {}
     while True:
-        feeds = feeding(facts, tree, reasons, by_value)
+        feeds = feeding(facts, tree, reasons, by_value, transformed=transformed)
         if profitable:
             requirements.worthwhile(facts, feeds)
         _some_feed(facts, feeds)
@@ -225,16 +251,18 @@ def _views(facts: Facts, parameters: tuple[str, ...], made: tuple[Ring, ...]) ->
 def _barriers(ring: Ring, consumers: str) -> tuple[Barrier, ...]:
     # Who asks the TMA arrives when it says how many bytes will come, who copies when what it copied is there.
     arrivals = str(int(ring.copied) + int(bool(ring.described)))
-    full = Barrier(ring.full, arrivals, "producer", "consumer", "the slot holds its tiles")
+    reader, readers = ("transform", "1") if ring.transformed else ("consumer", consumers)
+    full = Barrier(ring.full, arrivals, "producer", reader, "the slot holds its tiles")
     if ring.empty is None:
         return (full,)
-    return (full, Barrier(ring.empty, consumers, "consumer", "producer", "the slot may be overwritten"))
+    return (full, Barrier(ring.empty, readers, reader, "producer", "the slot may be overwritten"))
 
 
 def _edges(ring: Ring) -> tuple[Edge, ...]:
     tiles = " + ".join(b.name for b in ring.buffers)
-    full = Edge("producer", "consumer", ring.full, tiles)
-    return (full,) if ring.empty is None else (full, Edge("consumer", "producer", ring.empty, tiles))
+    reader = "transform" if ring.transformed else "consumer"
+    full = Edge("producer", reader, ring.full, tiles)
+    return (full,) if ring.empty is None else (full, Edge(reader, "producer", ring.empty, tiles))
 
 
 def _tasks(
@@ -246,65 +274,13 @@ def _tasks(
     grouped: bool,
 ) -> tuple[Task, ...]:
     facts, replicas = around.facts, introduced["CONSUMERS"] if grouped else None
-    producer = keep(facts.statements, _producer_roots(made))
-    consumer = keep(facts.statements, roots, _effects(facts))
+    producer = keep(facts.statements, producer_roots(made))
+    consumer = keep(facts.statements, roots, effects(facts))
     warps, registers = introduced["CONSUMER_WARPS"], introduced["CONSUMER_REGISTERS"]
     return (
         Task("producer", str(around.target.producer_warps), None, None, producer),
         Task("consumer", warps, registers, replicas, consumer),
     )
-
-
-def _producer_roots(made: tuple[Ring, ...]) -> dict[Span, Reads]:
-    """The loads, each reading what its coordinates are written with."""
-    roots: dict[Span, Reads] = {}
-    for _, _, fill in fills_of(made):
-        held = roots.get(fill.statement, Reads(frozenset()))
-        roots[fill.statement] = Reads(held.reads | fill.reads)
-    return roots
-
-
-def _consumer_roots(facts: Facts, made: tuple[Ring, ...], dots: tuple[DotStep, ...]) -> dict[Span, Reads]:
-    """The fills and the dots, each with what its replacement reads and binds.
-
-    What only led to an address is read no more; what stands beside a load or a dot in its statement still is.
-    """
-    loads = {load.span: load for load in facts.loads}
-    fills = [fill for _, _, fill in fills_of(made)]
-    roots: dict[Span, Reads] = {}
-    for fill in fills:
-        load = loads[fill.load]
-        binds = facts.statement(fill.statement).binds
-        if load.parts and fill.name:
-            binds = frozenset({fill.name})
-        if fill.in_place:
-            roots[fill.statement] = Reads(frozenset(), frozenset({fill.name}) if fill.name else frozenset())
-            continue
-        others = [loads[other.load] for other in fills if other.statement == fill.statement]
-        masks = [
-            loads[other.load].mask_reads or frozenset()
-            for other in fills
-            if other.masked and other.statement == fill.statement
-        ]
-        beside = load.beside.intersection(*(other.beside for other in others))
-        roots[fill.statement] = Reads(beside.union(*masks), binds)
-    for step in dots:
-        dot = next(dot for dot in facts.dots if dot.span == step.span)
-        reads = dot.beside | (dot.a.reads if step.a.buffer is None else {step.a.text}) | {step.b.text}
-        reads -= {fill.name for fill in fills if fill.statement == dot.statement and fill.name}
-        binds = facts.statement(dot.statement).binds
-        if step.sum in (Sum.ADDED, Sum.RESCALED):
-            reads |= {step.result}
-        roots[dot.statement] = Reads(reads, binds)
-    return roots
-
-
-def _effects(facts: Facts) -> frozenset[Span]:
-    stores = {store.statement for store in facts.stores}
-    checks = {statement.span for statement in facts.statements if statement.text_kind in _CHECKS}
-    effects = [span for span, _ in facts.effects]
-    simple = [s.span for s in every(facts.statements) if s.kind == "simple"]
-    return frozenset(stores | checks | {span for span in simple if any(span.contains(effect) for effect in effects)})
 
 
 def _calls(

@@ -1,8 +1,9 @@
 """Which loads the producer takes over, and which dots read what it brings in place.
 
 A load whose tile reaches a dot, and whose address is a strided tile of a tensor, can be asked of the TMA. A dot reads
-its second operand in place, its first in place or from registers; where the second is computed, the dot stays as the
-source has it and its operands pass through registers. A load that anything but such dots reads passes through them too.
+its second operand in place, its first in place or from registers; where the second is computed, a role of its own does
+that and the dot reads what it wrote (transforming.py), or else the dot stays as the source has it and its operands pass
+through registers. A load that anything but such dots reads passes through them too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ..diagnostics import Decline, Diagnostic
 from ..facts import Access, Dot, DotOperand, Facts, Load, Operand, StatementFact, Sum, every
 from ..plan import Copied
 from ..source import Span
-from . import gathering, masking, positions, requirements
+from . import gathering, masking, positions, requirements, transforming
 from .tree import Tree
 
 
@@ -45,6 +46,10 @@ class Feeding:
     dots: tuple[Dot, ...]
     #: Why an operand's load stays with the consumers.
     refused: dict[int, Diagnostic]
+    #: The dot, one of `dots`, whose second operand a role of its own computes.
+    computed: transforming.Computed | None = None
+    #: Why no role can.
+    uncomputed: Diagnostic | None = None
 
 
 def feeding(
@@ -52,29 +57,44 @@ def feeding(
     tree: Tree,
     reasons: dict[int, Diagnostic] | None = None,
     by_value: frozenset[str] = frozenset(),
+    *,
+    transformed: bool = True,
 ) -> Feeding:
     """The largest such division of the work. `reasons` are refusals that planning a buffer has found.
 
-    `by_value` are names that mean something else besides their tile: what they hold is loaded into registers.
+    `by_value` are names that mean something else besides their tile: what they hold is loaded into registers. Without
+    `transformed`, no role computes operands.
     """
     refused = dict(reasons or {})
     found: dict[int, _Found] = {}
+    asked = transforming.computed(facts, tree) if transformed else None
+    computed = asked if isinstance(asked, transforming.Computed) else None
     for dot in facts.dots:
         for side in (dot.a, dot.b):
             for number in _candidates(facts, side):
                 if number in refused or number in found:
                     continue
                 load = facts.loads[number]
+                if computed is not None and side is computed.dot.b and number not in computed.raw:
+                    continue  # a row of scales: the role that computes loads it as the source does
                 try:
                     found[number] = _strided(facts, load, side)
                 except Decline as refusal:
                     refused[number] = refusal.diagnostic
     whole_branches(facts, found, refused)
+    if computed is not None and not computed.raw <= found.keys():
+        computed = None
     plain = {n for n, one in found.items() if one.unmasked is None and facts.loads[n].target not in by_value}
     in_place = {n for n in plain if _alone(facts, n)}
     dots = [dot for dot in facts.dots if _reads_slots(facts, dot)]
     while True:
-        dots = [dot for dot in dots if dot.b.load in in_place and not _loads_into_registers(facts, dot, in_place)]
+        if computed is not None and (computed.dot not in dots or computed.dot.a.load not in in_place):
+            why = "the first operand is not read in place, from a slot"
+            asked = Diagnostic.of("TLX305", computed.dot.b.span, name=computed.dot.b.text, why=why)
+            computed = None
+        mine = computed.dot if computed is not None else None
+        dots = [dot for dot in dots if dot.b.load in in_place or dot is mine]
+        dots = [dot for dot in dots if not _loads_into_registers(facts, dot, in_place)]
         kept = {number for number in in_place if _only_in(number, facts.dots, dots) and _in_reach(facts, tree, number)}
         if kept == in_place:
             break
@@ -85,7 +105,7 @@ def feeding(
         )
         for number, one in sorted(found.items())
     }
-    return Feeding(feeds, tuple(dots), refused)
+    return Feeding(feeds, tuple(dots), refused, computed, asked if isinstance(asked, Diagnostic) else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..diagnostics import Decline
-from ..facts import Facts
+from ..facts import Facts, Load
 from ..plan import DotStep, LaunchGuard, Ring, Stored, fills_of
 from ..poly import ONE
-from ..source import Span
 from ..targets import Target
 from .operands import operands_of
 from .starts import starts_of
@@ -21,13 +22,13 @@ def launch_guard(
     target: Target,
     rings: tuple[Ring, ...],
     dots: tuple[DotStep, ...],
-    producer: frozenset[Span],
+    early: Iterable[Load],
     claims: tuple[str, ...] = (),
 ) -> LaunchGuard:
     """The views of all operands, the operands of one dtype, and the memory that must not overlap what is read ahead.
 
-    `producer` are the statements that the producer keeps: it reads their scalars itself. `claims` are conditions
-    over parameters that the plan relies on.
+    `early` are the loads of roles that run ahead of the stores: the producer reads its scalars itself. `claims` are
+    conditions over parameters that the plan relies on.
 
     Raises Decline TLX2xx for a store to memory that no parameter names, TLX212 for a tile that the TMA cannot start at.
     """
@@ -35,7 +36,7 @@ def launch_guard(
     groups = tuple(dict.fromkeys(operands_of(facts, target, buffers, dot) for dot in dots))
     views = tuple(buffer.view for buffer in buffers)
     fed = {fill.load for _, _, fill in fills_of(rings)}
-    read = [load.pointer for load in facts.loads if load.statement in producer and load.span not in fed]
+    read = [load.pointer for load in early if load.span not in fed]
     scalars = tuple(dict.fromkeys(name for name in read if name is not None))
     boxed = [(ring, fill) for ring, _, fill in fills_of(rings) if fill.copy is None]
     loads = [(fill.load, ring.buffer(fill.buffer).view) for ring, fill in boxed]

@@ -20,7 +20,7 @@ def operands_of(facts: Facts, target: Target, buffers: Iterable[Buffer], step: D
     sides = [
         (by_name[side.buffer], side.transposed, first)
         for side, first in ((step.a, True), (step.b, False))
-        if side.buffer
+        if side.buffer in by_name  # what a role has written is of the dtype that the other operand has
     ]
     parameters = tuple(dict.fromkeys(buffer.view.parameter for buffer, _, _ in sides))
     # Of a tile (rows, depth) the depth is contiguous as it is; of (depth, columns), where the view swaps the two.

@@ -97,6 +97,9 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
         for side in (dot.a, dot.b):
             for number in [side.load] if side.load is not None else sorted(side.loads):
                 load = facts.loads[number]
+                computed = feeding.computed
+                if computed is not None and side is computed.dot.b and number not in computed.raw:
+                    continue
                 if not load.axes or load.loops != dot.loops or (side.load is None and side.after_dot):
                     continue
                 if number in feeding.refused:
@@ -111,8 +114,12 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
             other = facts.loads[dot.b.load].other_use if dot.b.load is not None else None
             if other is not None:
                 raise Decline("TLX313", other, name=facts.loads[dot.b.load].target or dot.b.text)  # type: ignore[index]
+            if (why := feeding.uncomputed) is not None and why.span == dot.b.span:
+                raise Decline(why.code, why.span, **dict(why.facts))
             raise Decline("TLX305", dot.b.span, name=dot.b.text)
-    if not any(facts.loads[n].loops for dot in feeding.dots for n in (dot.a.load, dot.b.load) if n in feeding.feeds):
+    raw = feeding.computed.raw if feeding.computed is not None else frozenset()
+    read = {n for dot in feeding.dots for n in (dot.a.load, dot.b.load) if n is not None}
+    if not any(facts.loads[n].loops for n in read | raw if n in feeding.feeds):
         raise Decline("TLX305", looped[0].b.span, name=looped[0].b.text, why="it is loaded outside the loop")
 
 

@@ -60,6 +60,7 @@ def build(
                 in_flight=in_flight,
                 lagging=lagging if copies else None,
                 landed=fresh(f"{prefix}landed") if copies and lagging is not None else "",
+                transformed=feeding.computed is not None and group[0].loads[0] in feeding.computed.raw,
             )
         )
     return tuple(rings)

@@ -19,6 +19,9 @@ from ..targets import Target
 #: Rows, columns and consumer warps: on an H200 the fastest of a 128 x 128 source's tiles and these was one of these in
 #: most launches of eight GEMMs (benchmarks/results/tiles-h200.json); 128 x 128 in four warps, two CTAs to an SM, never.
 CHOICES = ((128, 256, 8), (256, 128, 8))
+#: Columns that a product may have beside a role that computes an operand: with 512 threads to a CTA ptxas compiles no
+#: wider one.
+WIDEST_COMPUTED = 128
 #: Bytes per element that depths are reckoned with, unless the dots multiply nothing wider than bytes; the launcher cuts
 #: them to what the operands of a launch leave room for.
 ITEMSIZE = 2
@@ -50,6 +53,8 @@ def own_configs(
     for down, across, warps in CHOICES:
         if (down, across, warps) in taken or down > 2 * rows or across > 2 * columns:
             continue
+        if plan.transform is not None and across > WIDEST_COMPUTED:
+            continue
         values = tuple((name, {tiling.rows: down, tiling.columns: across}.get(name, v)) for name, v in base.values)
         depth = _depth(plan, dict(values), down * across, target)
         if depth >= SHALLOWEST and _held(plan, down * across, warps) <= target.accumulators(crowded=plan.crowded):
@@ -73,14 +78,14 @@ def _depth(plan: Plan, values: Mapping[str, object], elements: int, target: Targ
 
 
 def _stage(plan: Plan, values: Mapping[str, object], target: Target) -> int:
-    """Bytes that the producer loads in one trip; 0 where a side of a buffer's tile is not known."""
+    """Bytes of shared memory that one trip takes; 0 where a side of a buffer's tile is not known."""
     bytes_alone = all(set(group.dtypes) <= set(target.deep_dtypes) for group in plan.guard.operands)
     total = 0
-    for ring, buffer in plan.buffers():
-        if ring.depth == "1":
-            continue
+    tiles = [buffer.tile for ring, buffer in plan.buffers() if ring.depth != "1"]
+    tiles += [plan.transform.tile] if plan.transform is not None else []
+    for tile in tiles:
         elements = 1
-        for side in buffer.tile:
+        for side in tile:
             length = values.get(side, int(side) if side.isdigit() else None)
             if not isinstance(length, int):
                 return 0

@@ -1,4 +1,4 @@
-# Weights of 8 bits become 16 before the dot: they pass through registers, and the compiler stores them for it.
+# Weights of 8 bits become 16 before the dot: a role of their own stores them for it.
 
 import triton
 import triton.language as tl
@@ -14,8 +14,8 @@ def bytes_kernel(
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for k in range(0, K, BLOCK_K):
         depth = k + tl.arange(0, BLOCK_K)
-        a = tl.load(a_ptr + rows[:, None] * lda + depth, mask=(rows[:, None] < M) & (depth < K), other=0.0)
         b = tl.load(b_ptr + depth[:, None] * ldb + cols, mask=(depth[:, None] < K) & (cols < N), other=0)
+        a = tl.load(a_ptr + rows[:, None] * lda + depth, mask=(rows[:, None] < M) & (depth < K), other=0.0)
         acc += tl.dot(a, b.to(a.dtype))
     tl.store(c_ptr + rows[:, None] * ldc + cols, acc, mask=(rows[:, None] < M) & (cols < N))
 

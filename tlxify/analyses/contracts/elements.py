@@ -2,6 +2,7 @@
 
 Math functions of Triton want fp32 (`tl.exp` of 16 bits does not compile), operations on bits want integers, no integer
 `other` is cast to fp8, and a dot has operands of one type: what is multiplied by a sum of products is as wide as that.
+Where an operand is cast to the type of the other one, and is an integer outside of its mask, it holds integers.
 """
 
 from __future__ import annotations
@@ -36,12 +37,16 @@ def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Ten
     widened = {spec.dtype_group for spec in specs if spec.name in beside and spec.reads and not spec.values}
     whole = {pointer for name in _filled_with_integers(kernel) for pointer in pointers.get(name, ())}
     groups = {spec.dtype_group for spec in specs if spec.name in whole}
+    cast = {pointer for name in _cast_for_a_dot(kernel) for pointer in pointers.get(name, ())} & whole
+    members = [spec.dtype_group for spec in specs]
+    alone = {spec.name for spec in specs if members.count(spec.dtype_group) == 1 and not spec.writes}
+    integers = patterns | (cast & alone)
     found = []
     for spec in specs:
         dtypes = spec.dtypes
         if spec.dtype_group in widened:
             dtypes = ("fp32",)
-        elif spec.name in patterns and spec.reads and not spec.values:
+        elif spec.name in integers and spec.reads and not spec.values:
             dtypes = ("i8",)
         elif spec.name in wide and spec.reads and not spec.values:
             dtypes = ("fp32",)
@@ -123,3 +128,21 @@ def _filled_with_integers(kernel: Kernel) -> Iterator[str]:
                 others = [k.value for k in given if k.arg == "other"]
                 if any(isinstance(other, ast.Constant) and type(other.value) is int for other in others):
                     yield name
+
+
+def _cast_for_a_dot(kernel: Kernel) -> Iterator[str]:
+    """Names of tiles that a dot casts as they are to what its other operand is: `tl.dot(x, w.to(x.dtype))`."""
+    bound = bindings(kernel)
+    for node in ast.walk(kernel.node):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="dot"), args=[left, right, *_]):
+                for one, other in ((left, right), (right, left)):
+                    match one, other:
+                        case (
+                            ast.Call(
+                                func=ast.Attribute(value=ast.Name(id=name), attr="to"),
+                                args=[ast.Attribute(value=ast.Name(id=asked), attr="dtype")],
+                            ),
+                            ast.Name(id=beside),
+                        ) if asked == beside and len(bound.get(name, ())) == 1:
+                            yield name

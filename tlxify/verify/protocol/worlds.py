@@ -27,6 +27,7 @@ def launch_constants(config: LaunchConfig) -> Iterator[dict[str, object]]:
             "CONSUMERS": consumers,
             "CONSUMER_WARPS": warps,
             "CONSUMER_REGISTERS": 216 if warps * consumers == 4 else 232,
+            "TRANSFORM_REGISTERS": 104,
         }
 
 
