@@ -26,10 +26,11 @@ def outcome(case: Case):
     return conversion, conversion.kernels[0]
 
 
-def options(case: Case) -> dict[str, str]:
+def options(case: Case) -> dict[str, object]:
     """What the flags of a case ask of the converter."""
-    words = case.flags.split()
-    return {flag.removeprefix("--"): value for flag, value in zip(words[::2], words[1::2], strict=True)}
+    words = [word for word in case.flags.split() if word != "--ungated"]
+    valued = {flag.removeprefix("--"): value for flag, value in zip(words[::2], words[1::2], strict=True)}
+    return {**valued, "profitable": "--ungated" not in case.flags.split()}
 
 
 def output(conversion) -> str:

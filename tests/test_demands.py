@@ -39,6 +39,8 @@ def kernel(
 ALWAYS_CAST = SOURCE.replace("        if CAST:\n            a = a.to(tl.float32)\n    ", "").replace(
     "CAST: tl.constexpr, ", ""
 )
+#: The second operand is needed by the consumers as well: no role of its own can compute it.
+USED_BESIDES = ALWAYS_CAST.replace("acc += tl.dot(a, b)", "acc += tl.dot(a, b)\n        acc += tl.sum(b, 0)[None, :]")
 #: The gate refuses dots in IEEE precision, whatever else is true of them.
 IEEE = SOURCE.replace("tl.dot(a, b)", 'tl.dot(a, b, input_precision="ieee")')
 
@@ -67,9 +69,16 @@ def test_dots_in_place_come_before_fewer_assumptions():
     assert "tl.dot(" not in free.conversion.module_text.partition("_kernel_ws(")[2].partition("@triton.jit")[0]
 
 
+def test_what_a_role_computes_does_not_pay():
+    gated = conversion(ALWAYS_CAST, profitable=True)
+    assert gated.verdict_word == "unprofitable"
+    assert [item.code for item in gated.diagnostics] == ["TLX501"]
+    assert conversion(ALWAYS_CAST, profitable=False).plan.transform is not None
+
+
 def test_what_cannot_be_in_place_passes_through_registers():
-    assert conversion(ALWAYS_CAST, profitable=True).conversion is None
-    free = conversion(ALWAYS_CAST, profitable=False)
+    assert conversion(USED_BESIDES, profitable=True).conversion is None
+    free = conversion(USED_BESIDES, profitable=False)
     assert not free.plan.dots
     assert claims(free) == ()
     ast.parse(free.conversion.module_text)

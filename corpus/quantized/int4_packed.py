@@ -1,3 +1,4 @@
+# expect: TLX501
 """int4 weights, eight to an int32 along K: unpacked by shifts, with a zero point and a scale per group of K."""
 
 import torch

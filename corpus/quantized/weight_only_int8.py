@@ -1,3 +1,4 @@
+# expect: TLX501
 """fp16 activations, int8 weights: each tile of W becomes fp16 and is scaled before the dot."""
 
 import torch

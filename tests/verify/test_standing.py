@@ -71,7 +71,7 @@ def test_a_kernel_that_a_call_makes_is_bound_and_verified_where_it_is(tmp_path, 
     write_conversion(Path("matmul.py"), text, conversion.patched_source_text, conversion.sidecar_text)
     Path("whole.py").write_text(conversion.module_text)
     (kernel,) = standing(Path(file), ()).kernels
-    assert kernel.contract == conversion.kernels[0].contract
+    assert kernel.conversion.contract == conversion.kernels[0].conversion.contract
     tally = simulated(kernel.conversion)
     assert not tally.findings
     assert tally.specialized >= 1

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from tests.golden import CASES
 from tlxify.contract import ScalarSpec, TensorSpec
 from tlxify.pipeline import convert
 from tlxify.source import SourceFile
@@ -16,7 +16,6 @@ from tlxify.verify.protocol import check_protocol, worlds_of
 
 from . import samples
 
-CORPUS = Path(__file__).parents[2] / "corpus"
 #: How many trips a program takes is its own number: the first one takes none.
 TRIANGLE = """
 import triton
@@ -57,8 +56,8 @@ def test_trips_may_depend_on_the_program(schedule):
 
 
 def test_a_weight_that_is_converted_in_registers_is_fed_by_its_ring():
-    path = CORPUS / "quantized" / "weight_only_int8.py"
-    (evidence,) = protocol(SourceFile(str(path), path.read_text()))
+    text = (CASES / "transform" / "declined_used_besides.py").read_text().partition("# declined")[0]
+    (evidence,) = protocol(SourceFile("kernel.py", text))
     assert evidence.ok, evidence
     assert "passed through registers" in evidence.text
 

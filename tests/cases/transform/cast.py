@@ -1,4 +1,5 @@
 # The second operand is cast on its way: a role of its own does that, and writes it where the dot reads it.
+# flags: --ungated
 
 import triton
 import triton.language as tl

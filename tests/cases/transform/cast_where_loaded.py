@@ -1,4 +1,5 @@
 # The tile is cast where it is loaded; the operand has a name that the dot gives to nothing else.
+# flags: --ungated
 
 import triton
 import triton.language as tl

@@ -1,4 +1,5 @@
 # A flag decides how the operand is computed, and whether scales are loaded.
+# flags: --ungated
 
 import triton
 import triton.language as tl

@@ -1,4 +1,5 @@
 # The tile is loaded with or without a mask along the depth, as a flag says.
+# flags: --ungated
 
 import triton
 import triton.language as tl

@@ -1,4 +1,5 @@
 # The tile is loaded inside the operand, and the dot is a part of a larger expression.
+# flags: --ungated
 
 import triton
 import triton.language as tl

@@ -1,4 +1,5 @@
 # What lies past the end is zero in memory, and something else as an operand: the first operand is zero there.
+# flags: --ungated
 
 import triton
 import triton.language as tl

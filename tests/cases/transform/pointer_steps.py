@@ -1,4 +1,5 @@
 # Both tiles and a row of scales are reached by pointers that step; only the scales keep theirs.
+# flags: --ungated
 
 import triton
 import triton.language as tl

@@ -1,4 +1,5 @@
 # Scales and zero points of groups along K are loads of the role that computes; comments stay with their statements.
+# flags: --ungated
 
 import triton
 import triton.language as tl

@@ -1,4 +1,5 @@
 # The group of the trip is needed by the second operand and by what scales the sum: both roles compute it.
+# flags: --ungated
 
 import triton
 import triton.language as tl

@@ -1,4 +1,5 @@
 # Weights stored by columns: the block is stored as they lie, and the dot reads it transposed.
+# flags: --ungated
 
 import triton
 import triton.language as tl

@@ -1,4 +1,5 @@
 # Two tiles make the second operand: each has a ring, and the role frees both.
+# flags: --ungated
 
 import triton
 import triton.language as tl
