@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.golden import needs_block_pointers
 from tests.test_cases import CONVERTED, name, outcome
 
 pytestmark = pytest.mark.triton
@@ -27,6 +28,7 @@ def launches(contract, kinds=KINDS):
 def test_simulated(case):
     from tlxify.verify.simulate import simulate
 
+    needs_block_pointers(case.source)
     _, kernel = outcome(case)
     tally = simulate(kernel.conversion, cases=launches(kernel.contract))
     assert not tally.source_fails

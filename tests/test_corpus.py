@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden import ROOT
+from tests.golden import ROOT, needs_block_pointers
 from tests.test_cases_simulated import launches
 from tlxify import convert
 from tlxify.source import SourceFile
@@ -153,6 +153,7 @@ def test_simulated(path):
     """A few launches, late and in one seeded order: `make corpus-simulated` does the rest."""
     from tlxify.verify.simulate import simulate
 
+    needs_block_pointers(path.read_text())
     (kernel,) = converted(path).kernels
     tally = simulate(kernel.conversion, cases=launches(kernel.contract, KINDS))
     assert not tally.source_fails

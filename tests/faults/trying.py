@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.modules import from_text
+from tests.golden import needs_block_pointers
 from tests.tlx.launch.fakes import BF16, FP16, DType, Memory
 from tlxify import convert
 from tlxify.outcome import FileConversion, KernelOutcome
@@ -72,6 +73,7 @@ def tried(kernel: KernelOutcome, cases: Iterable[Case] | None = None) -> Any:
     """The simulator's tally; its findings are the caller's to judge."""
     from tlxify.verify.simulate import simulate
 
+    needs_block_pointers(kernel.conversion.module_text)
     tally = simulate(kernel.conversion, cases=launches(kernel) if cases is None else list(cases))
     assert not tally.source_fails, tally.source_fails
     return tally
