@@ -7,7 +7,8 @@ comes from its own configs or call, or from the user: `a_desc = "descriptor(a_pt
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from .config import Contracts
@@ -90,11 +91,15 @@ def pair(old: Kernel, contract: Contract, new: Kernel, said: Contracts) -> Conve
     given = {*contract.parameters, *(name for config in configs for name, _ in config.values)}
     arguments = tuple(_arguments(new, given, said, literals))
     own = _inferred(new, said)
-    version = Version(arguments, told.grid or _grid(own, given), uses_tlx(cut(new)))
+    version = Version(arguments, told.grid or _grid(own, contract, new, given), uses_tlx(cut(new)))
     both = _launched_together(contract, new, own, configs, arguments)
     text, file = cut_in_place(new), new.module.source.path
     source = cut_in_place(old), old.module.source.path
     return Conversion(old.name, both, text, file, new.name, *source, version=version)
+
+
+#: A tile divided by a number.
+PART = re.compile(r"[A-Za-z_]\w* // \d")
 
 
 def _told(kernel: Kernel, contract: Contract, said: Contracts) -> Contract:
@@ -121,11 +126,23 @@ def _inferred(kernel: Kernel, said: Contracts) -> Contract | None:
         return None
 
 
-def _grid(own: Contract | None, given: set[str]) -> tuple[str, ...]:
-    """The new version's own grid as far as launches of the old one can tell it; empty for the old one's."""
+def _grid(own: Contract | None, old: Contract, new: Kernel, given: set[str]) -> tuple[str, ...]:
+    """The new version's own grid as far as launches of the old one can tell it; empty for the old one's.
+
+    What its code says of its grid is what it would take for it to be right. Where it has the tiles of the old one, the
+    old one's programs run it, unless it counts them in another order or along other axes; and a part of a tile is no
+    step of anybody's: a program that moves by half of its tile must not get twice as many programs.
+    """
     grid = () if own is None else own.grid
-    names = {n.id for axis in grid for n in ast.walk(ast.parse(axis, mode="eval")) if isinstance(n, ast.Name)}
-    return grid if names <= given | {"cdiv", "min", "max"} else ()
+    if not _names(grid) <= given | {"cdiv", "min", "max"} or any(PART.search(axis) for axis in grid):
+        return ()
+    tiles = {spec.name for spec in old.constexprs} & _names(old.grid)
+    shared = tiles <= {param.name for param in new.params}
+    return () if shared and len(grid) == len(old.grid) and sorted(grid) != sorted(old.grid) else grid
+
+
+def _names(grid: Iterable[str]) -> set[str]:
+    return {n.id for axis in grid for n in ast.walk(ast.parse(axis, mode="eval")) if isinstance(n, ast.Name)}
 
 
 def _literals(kernel: Kernel, sites: tuple[CallSite, ...]) -> dict[str, object]:

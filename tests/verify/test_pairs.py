@@ -129,6 +129,7 @@ def test_what_the_new_version_cannot_be_told_is_not_tried(versions):
 
 WRONG = {
     "loses a tile": ("range(0, K, BK)", "range(0, K - (K > 70) * BK, BK)"),
+    "takes half a tile of rows": ("tl.program_id(0) * BM", "tl.program_id(0) * (BM // 2)"),
     "skips the last rows": ("c, mask=(rows[:, None] < M)", "c, mask=(rows[:, None] < M - 1)"),
     "swaps the strides": ("rows[:, None] * stride_cm + columns, c", "rows[:, None] * stride_am + columns, c"),
     "wrong in its second config": ("    if ACTIVATION", "    if BK == 32:\n        acc += 0.05\n    if ACTIVATION"),

@@ -44,6 +44,7 @@ def launch(x, y, out):
 """,
         {
             "one program alone": ("tl.program_id(0) * BLOCK", "tl.program_id(0) * 0"),
+            "programs overlap by half": ("tl.program_id(0) * BLOCK", "tl.program_id(0) * (BLOCK // 2)"),
             "programs overlap": ("tl.program_id(0) * BLOCK", "tl.program_id(0) * (BLOCK - 1)"),
             "skips what is left": ("inside = offsets < n", "inside = offsets < n // BLOCK * BLOCK"),
         },
@@ -148,6 +149,10 @@ def test_a_launch_is_replayed_as_it_says_or_not_at_all(pair):
     assert again.exit_code == 1, again.output
     assert f"columns = {length}" in again.output
     assert "mismatch" in again.output
+    nothing = json.dumps({**json.loads(replay), "values": {"columns": length, "grid_0": 0}})
+    empty = CliRunner().invoke(main, [*command, "--replay", nothing])
+    assert empty.exit_code == 1, empty.output
+    assert "nothing was compared" in empty.output
     # What follows from others is not to be had as somebody likes.
     normed = ["verify", "old.py", "new.py", "--kernel", "add"]
     pair("add")

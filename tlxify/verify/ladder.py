@@ -167,6 +167,9 @@ class _Ladder:
             if self.replay is not None:
                 text = f"this launch does not suit {taker}: nothing was compared"
             return [Evidence(Rung.SIMULATED, False, "never-specialized", text, "", self.conversion.file, 1)]
+        if self.replay is not None and not total("runs"):
+            text = "this launch has no program that could be run: nothing was compared"
+            return [Evidence(Rung.SIMULATED, False, "never-specialized", text, "", self.conversion.file, 1)]
         if total("compared") and self.replay is None and not any(figure.get("telling") for figure in figures):
             text = "every result of the source is zero in every launch of the contract: equal results say nothing"
             return [Evidence(Rung.SIMULATED, False, "vacuous", text, VACUOUS, self.conversion.file, 1)]
