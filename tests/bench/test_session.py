@@ -325,7 +325,7 @@ def test_rows_are_written_one_by_one_with_facts_about_the_machine(monkeypatch, t
     lines = [json.loads(line) for line in rows.read_text().splitlines()]
     assert lines.pop(0) == {"about": figures}  # before any launch: the child may not live to the end
     assert [line.get("began") for line in lines] == ["broken", None, "good", None, "again", None]
-    assert "KeyError" in lines[1]["failure"]
+    assert "nothing says what `N` is" in lines[1]["failure"]
     assert lines[3]["failure"] == ""
     assert lines[3]["ms"]["converted"]["median"] == 1.0
     assert said == ["ceilings", "1/3 broken", "2/3 good", "3/3 again"]
