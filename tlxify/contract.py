@@ -156,6 +156,11 @@ class Contract:
         """The contract with the source's own configs alone."""
         return replace(self, configs=self.configs[: len(self.configs) - self.added], added=0)
 
+    @property
+    def counted(self) -> tuple[tuple[str, str], ...]:
+        """Sizes that are so many tiles, each with the tile: those of the result, then the one that counts trips."""
+        return (*self.tiled, *((self.contracted,) if self.contracted is not None else ()))
+
     def dtypes_of(self, group: str) -> tuple[str, ...]:
         """The element types that all tensors of a group may have, in the order of the first of them."""
         return common_dtypes([tensor.dtypes for tensor in self.tensors if tensor.dtype_group == group])

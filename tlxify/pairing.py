@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from .analyses.texts import words
 from .config import Contracts
 from .contract import Contract, LaunchConfig, TensorSpec
 from .contracting import any_contract
@@ -134,15 +135,11 @@ def _grid(own: Contract | None, old: Contract, new: Kernel, given: set[str]) -> 
     step of anybody's: a program that moves by half of its tile must not get twice as many programs.
     """
     grid = () if own is None else own.grid
-    if not _names(grid) <= given | {"cdiv", "min", "max"} or any(PART.search(axis) for axis in grid):
+    if not words(grid) <= given or any(PART.search(axis) for axis in grid):
         return ()
-    tiles = {spec.name for spec in old.constexprs} & _names(old.grid)
+    tiles = {spec.name for spec in old.constexprs} & words(old.grid)
     shared = tiles <= {param.name for param in new.params}
     return () if shared and len(grid) == len(old.grid) and sorted(grid) != sorted(old.grid) else grid
-
-
-def _names(grid: Iterable[str]) -> set[str]:
-    return {n.id for axis in grid for n in ast.walk(ast.parse(axis, mode="eval")) if isinstance(n, ast.Name)}
 
 
 def _literals(kernel: Kernel, sites: tuple[CallSite, ...]) -> dict[str, object]:
@@ -230,8 +227,8 @@ def _launched_together(
     arguments: tuple[tuple[str, str], ...],
 ) -> Contract:
     """The contract of launches that both versions take: tiles as the new one counts them, memory as it reads it."""
-    tiles = dict(_counted(contract))
-    counted = dict(_counted(own)) if own is not None else {}
+    tiles = dict(contract.counted)
+    counted = dict(own.counted) if own is not None else {}
     for size, tile in tiles.items():
         if not any(param.name == tile for param in new.params):
             tiles[size] = counted.get(size) or _tile(new, size) or tile
@@ -257,11 +254,6 @@ def _launched_together(
         tiled=tuple((size, tiles[size]) for size, _ in contract.tiled),
         aligned=tuple(sorted({*contract.aligned, *(rows & sizes)})),
     )
-
-
-def _counted(contract: Contract) -> list[tuple[str, str]]:
-    """Sizes with the tiles that count them."""
-    return [*contract.tiled, *([contract.contracted] if contract.contracted else [])]
 
 
 def _tile(kernel: Kernel, size: str) -> str | None:

@@ -14,7 +14,7 @@ from ..model import Alias, Helper, Kernel
 WIDE = frozenset({"exp", "exp2", "log", "log2", "cos", "sin", "sqrt", "sqrt_rn", "rsqrt", "erf"})
 
 
-def bindings(kernel: Kernel) -> dict[str, list[ast.expr]]:
+def _bindings(kernel: Kernel) -> dict[str, list[ast.expr]]:
     """What each name of a kernel is bound to by itself."""
     bound: dict[str, list[ast.expr]] = {}
     for node in ast.walk(kernel.node):
@@ -29,7 +29,8 @@ class Floats:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._bound = bindings(kernel)
+        #: What each name of the kernel is bound to by itself.
+        self.bound = _bindings(kernel)
 
     def narrowed(self, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
         """Of a value of fp32 that is cast to another dtype: that value, and the dtype. None for anything else."""
@@ -45,7 +46,7 @@ class Floats:
                 return dtype == "float32"
             case ast.Call(func=ast.Attribute(attr=function)) if function in WIDE:
                 return True
-            case ast.Call(func=ast.Name(id=name), args=[_]) if name not in self._bound:
+            case ast.Call(func=ast.Name(id=name), args=[_]) if name not in self.bound:
                 return self._returns_wide(name)
             case ast.Call(func=ast.Attribute(attr="dot"), keywords=given):
                 return all(keyword.arg != "out_dtype" for keyword in given)
@@ -60,8 +61,8 @@ class Floats:
                 return self.wide(one, within) or self.wide(other, within)
             case ast.Name(id=name) if name in within:
                 return True  # as wide as what it was before
-            case ast.Name(id=name) if name in self._bound:
-                return all(self.wide(one, within | {name}) for one in self._bound[name])
+            case ast.Name(id=name) if name in self.bound:
+                return all(self.wide(one, within | {name}) for one in self.bound[name])
         return False
 
     def _returns_wide(self, name: str) -> bool:

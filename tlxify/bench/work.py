@@ -99,7 +99,7 @@ def _trips(loop: LoopFact, sizes: Sizes) -> float:
 def _useful(contract: Contract, sizes: Sizes) -> float:
     """The share of the tiles that lies inside of the tensors."""
     share = 1.0
-    for size, tile in (*contract.tiled, *([contract.contracted] if contract.contracted else [])):
+    for size, tile in contract.counted:
         length, extent = sizes.known.get(size), sizes.known.get(tile)
         if isinstance(length, int) and isinstance(extent, int) and length > 0 and extent > 0:
             share *= length / (math.ceil(length / extent) * extent)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..contract import Contract, evaluate, extent_of
+from ..contract import Contract, evaluate
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
 from .buffers import Inapplicable, Memory, make_arguments
@@ -21,7 +21,7 @@ from .compare import compare
 from .described import passed
 from .device import Hung, Launch, call_of, scratch_memory, settle
 from .grids import settle_grid
-from .inputs import counted_in_tiles, edge_cases, full_size_case
+from .inputs import edge_cases, full_size_case, in_tiles_of
 from .loading import Loaded, load
 from .oracle import as_constexpr
 from .record import Record
@@ -104,20 +104,13 @@ def gpu_cases(contract: Contract, *, guarded: bool = True) -> list[Case]:
         if not case.tiles:
             cases.append(case)
             continue
-        # Sizes were counted in small tiles: count them in the config's own.
         small, own = dict(case.tiles), dict(contract.configs[case.config].values)
         # Tiles that the call sets and no config has are as long as a real call's.
         called = {
             c.name: c.choices[0] for c in contract.constexprs if c.name in small.keys() - own.keys() and c.choices
         }
-        scaled = {**dict(case.values), **called}
-        for size, tile in counted_in_tiles(contract):
-            value, full = scaled[size], extent_of(tile, {**own, **called})
-            step = extent_of(tile, {**own, **called, **small})
-            if isinstance(value, int) and step and full:
-                tiles = (value + step // 2) // step
-                scaled[size] = max(0, tiles * full + value - tiles * step)
-        cases.append(replace(case, tiles=(), values=tuple(scaled.items())))
+        real = replace(case, values=tuple({**dict(case.values), **called}.items()))
+        cases.append(in_tiles_of(contract, real, {**own, **called}))
     return cases + [_large(contract, index) for index in range(len(contract.configs))]
 
 

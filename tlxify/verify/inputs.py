@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..contract import Contract, TensorSpec, cdiv, complete, extent_of
@@ -113,21 +112,20 @@ def full_size_case(contract: Contract, index: int, *, odd: bool = False, tiles: 
     return with_sizes(replace(base, name="full size", layouts=layouts), contract, **sizes)
 
 
-def counted_in_tiles(contract: Contract) -> list[tuple[str, str]]:
-    """Sizes that are so many tiles, or less than one, with the tile."""
-    return [*contract.tiled, *([contract.contracted] if contract.contracted else []), *contract.covered]
-
-
 def own_tiles(contract: Contract, case: Case) -> Case:
     """The case with the config's own tiles: as many of them along each size, with as much left over."""
-    small, own = dict(case.tiles), dict(contract.configs[case.config].values)
-    values = dict(case.values)
-    for size, tile in counted_in_tiles(contract):
+    return with_sizes(in_tiles_of(contract, case, dict(contract.configs[case.config].values)), contract)
+
+
+def in_tiles_of(contract: Contract, case: Case, own: Mapping[str, object]) -> Case:
+    """The case, whose sizes were counted in its small tiles, with as many of the `own` ones and as much left over."""
+    small, values = dict(case.tiles), dict(case.values)
+    for size, tile in (*contract.counted, *contract.covered):
         value, step, full = values.get(size), extent_of(tile, {**own, **small}), extent_of(tile, own)
         if isinstance(value, int) and step and full:
             tiles = (value + step // 2) // step
             values[size] = max(0, tiles * full + value - tiles * step)
-    return with_sizes(replace(case, tiles=(), values=tuple(values.items())), contract)
+    return replace(case, tiles=(), values=tuple(values.items()))
 
 
 def _tiles(contract: Contract) -> list[str]:
@@ -392,8 +390,7 @@ def _fallbacks(contract: Contract) -> Iterator[Case]:
     for size, tile in contract.whole:
         ragged = {**dict(base.values), size: 2 * tile_extent(base.constants(contract), tile) - 3}
         yield replace(base, name=f"{size} is no multiple of {tile}", values=tuple(ragged.items()), path="original")
-    sizes = [size for size, _ in itertools.chain(contract.tiled, [contract.contracted] if contract.contracted else [])]
-    for size in sizes:
+    for size, _ in contract.counted:
         # Where the source does not mask an axis, the guard does not know its extent: no trip is then as right as the
         # original. Nor does it know sizes that memory alone holds.
         unseen = size in contract.free_sizes or any(size == name for name, _ in contract.multiples)

@@ -170,17 +170,7 @@ class _Ladder:
         if self.replay is not None and not total("runs"):
             text = "this launch has no program that could be run: nothing was compared"
             return [Evidence(Rung.SIMULATED, False, "never-specialized", text, "", self.conversion.file, 1)]
-        if total("compared") and self.replay is None and not any(figure.get("telling") for figure in figures):
-            text = "every result of the source is zero in every launch of the contract: equal results say nothing"
-            return [Evidence(Rung.SIMULATED, False, "vacuous", text, VACUOUS, self.conversion.file, 1)]
-        programs = max((int(figure.get("programs", 0)) for figure in figures), default=0)
-        if (
-            total("compared")
-            and self.replay is None
-            and programs == 1
-            and (sizes := counting(self.conversion.contract))
-        ):
-            text = f"no launch of the contract has a second program, although {' and '.join(sizes)} say how many"
+        if total("compared") and self.replay is None and (text := self._vacuous(figures)):
             return [Evidence(Rung.SIMULATED, False, "vacuous", text, VACUOUS, self.conversion.file, 1)]
         runs = f"{total('runs')} simulated launches of {total('cases')} cases, {len(configs)} configs: no finding"
         identical, compared = total("identical"), total("compared")
@@ -201,6 +191,15 @@ class _Ladder:
                 ("dispatch", f"specialized in {total('specialized')} cases, the original in {total('original')}")
             )
         return [Evidence(Rung.SIMULATED, True, code, text) for code, text in facts]
+
+    def _vacuous(self, figures: list[dict[str, Any]]) -> str:
+        """Why equal results in all these launches say nothing; empty if they do."""
+        if not any(figure.get("telling") for figure in figures):
+            return "every result of the source is zero in every launch of the contract: equal results say nothing"
+        programs = max((int(figure.get("programs", 0)) for figure in figures), default=0)
+        if programs == 1 and (sizes := counting(self.conversion.contract)):
+            return f"no launch of the contract has a second program, although {' and '.join(sizes)} say how many"
+        return ""
 
     def unlaunchable(self, message: str) -> Evidence:
         """What a failing source means: a fault of its own, or of the contract where nobody but us says it is valid."""

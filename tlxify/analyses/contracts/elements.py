@@ -15,7 +15,7 @@ from ...contract import BYTE_DTYPES, TensorSpec
 from ...facts import Facts
 from ...model import Kernel
 from ...source import Span
-from ..floats import WIDE, Floats, bindings
+from ..floats import WIDE, Floats
 from .operands import pointer_of
 
 #: Operations on bits, as methods.
@@ -37,7 +37,7 @@ def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Ten
     widened = {spec.dtype_group for spec in specs if spec.name in beside and spec.reads and not spec.values}
     whole = {pointer for name in _filled_with_integers(kernel) for pointer in pointers.get(name, ())}
     groups = {spec.dtype_group for spec in specs if spec.name in whole}
-    cast = {pointer for name in _cast_for_a_dot(kernel) for pointer in pointers.get(name, ())} & whole
+    cast = {pointer for name in _cast_for_a_dot(kernel, raw.bound) for pointer in pointers.get(name, ())} & whole
     members = [spec.dtype_group for spec in specs]
     alone = {spec.name for spec in specs if members.count(spec.dtype_group) == 1 and not spec.writes}
     integers = patterns | (cast & alone)
@@ -63,8 +63,8 @@ class _Raw:
     def __init__(self, kernel: Kernel, places: Mapping[Span, str]) -> None:
         self._kernel = kernel
         self._places = places
-        self._bound = bindings(kernel)
         self._floats = Floats(kernel)
+        self.bound = self._floats.bound
 
     def passed_to_math(self) -> Iterator[frozenset[str]]:
         """For every call of a function that wants fp32: the parameters whose elements it is given as they are."""
@@ -106,9 +106,9 @@ class _Raw:
                 return _joined(self.of(left, within), self.of(right, within))
             case ast.Call(func=ast.Attribute(attr="where"), args=[_, chosen, other]):
                 return _joined(self.of(chosen, within), self.of(other, within))
-            case ast.Name(id=name) if name in self._bound and name not in within:
+            case ast.Name(id=name) if name in self.bound and name not in within:
                 # In some arm or trip it is one of these: any that is loaded may be of 16 bits.
-                found = [self.of(one, within | {name}) for one in self._bound[name]]
+                found = [self.of(one, within | {name}) for one in self.bound[name]]
                 return frozenset().union(*(one for one in found if one)) or None
         return None
 
@@ -130,9 +130,11 @@ def _filled_with_integers(kernel: Kernel) -> Iterator[str]:
                     yield name
 
 
-def _cast_for_a_dot(kernel: Kernel) -> Iterator[str]:
-    """Names of tiles that a dot casts as they are to what its other operand is: `tl.dot(x, w.to(x.dtype))`."""
-    bound = bindings(kernel)
+def _cast_for_a_dot(kernel: Kernel, bound: Mapping[str, list[ast.expr]]) -> Iterator[str]:
+    """Names of tiles that a dot casts as they are to what its other operand is: `tl.dot(x, w.to(x.dtype))`.
+
+    `bound` is what each name of the kernel is bound to.
+    """
     for node in ast.walk(kernel.node):
         match node:
             case ast.Call(func=ast.Attribute(attr="dot"), args=[left, right, *_]):
