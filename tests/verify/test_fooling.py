@@ -82,9 +82,14 @@ def test_yesterdays_answer_does_not_help_a_kernel_that_writes_nothing():
         assert codes(simulate(samples.conversion(MISMATCHES["writes nothing"]), cases=[case])) == {"mismatch"}
 
 
-def test_writing_past_the_end_hits_a_canary():
+def test_writing_past_the_end_is_out_of_bounds():
     tally = simulated(fooled("(columns[None, :] < N)", "(columns[None, :] < N + 1)"))
-    assert "canary" in codes(tally)
+    assert codes(tally) == {"global-out-of-bounds"}
+
+
+def test_writing_between_the_rows_hits_a_canary():
+    tally = simulated(fooled("(columns[None, :] < N)", "(columns[None, :] < N + (rows[:, None] < M - 1))"))
+    assert codes(tally) == {"canary"}
 
 
 def test_writing_to_an_input_hits_a_canary():

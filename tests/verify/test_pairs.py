@@ -175,6 +175,26 @@ def test_swapped_inputs_of_equal_shape_are_caught(tmp_path, monkeypatch):
         assert [finding.code for finding in findings] == ([] if right else ["mismatch"])
 
 
+def test_what_lies_behind_a_tensor_is_not_a_versions_to_read(tmp_path, monkeypatch):
+    # It throws away what it read there: on a GPU such a load ends the launch, or does not, as memory happens to lie.
+    monkeypatch.chdir(tmp_path)
+    Path("old.py").write_text(AXPY)
+    Path("new.py").write_text(AXPY.replace("y_ptr + at, mask=at < n", "y_ptr + at"))
+    (kernel,) = paired(Path("old.py"), Path("new.py"), "axpy", None).kernels
+    (finding,) = simulate(kernel.conversion, enough=1).findings.values()
+    assert finding.code == "global-out-of-bounds"
+    assert finding.line == 9
+
+
+def test_zero_times_what_lies_between_the_rows_is_not_zero(versions):
+    # Rows of B past its end are zero, which hides every number that A has there but NaN and infinity.
+    text = NEW.replace(
+        "(rows[:, None] < M) & (depth < K)", "(rows[:, None] < M) & (depth < K + (rows[:, None] < M - 1))"
+    )
+    (finding,) = tried(versions(text), "ragged").findings.values()
+    assert (finding.code, "nan" in finding.text) == ("mismatch", True)
+
+
 def test_the_printed_command_repeats_the_finding(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("old.py").write_text(AXPY)

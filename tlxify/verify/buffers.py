@@ -23,6 +23,8 @@ from .layouts import extents_of, settled_strides, strides_of
 MARGIN = 64
 #: Bytes of canaries, and of outputs of types without a NaN to spare before a kernel writes them; by turns.
 CANARIES, POISONS = (0xA5, 0x5A), (0xFB, 0xF9)
+#: Bytes that are a NaN in every type with NaNs: the second turn's canaries there. Zero times an ordinary number hides it.
+NAN = 0xFF
 #: Bits of outputs before a kernel writes them: quiet NaNs with payloads that no arithmetic produces.
 POISON_BITS = {"fp16": 0x7F55, "bf16": 0x7FEA, "fp32": 0x7FD55555}
 
@@ -163,7 +165,7 @@ def _memory(
         owner = under
     else:
         owner = np.zeros(start + last + 1 + MARGIN, kind)
-        owner.view("u1")[...] = CANARIES[run % 2]
+        owner.view("u1")[...] = NAN if run % 2 and dtype in FORMATS else CANARIES[run % 2]
     steps = tuple(stride * kind.itemsize for stride in strides)
     array: Any = np.ndarray(shape, kind, owner, start * kind.itemsize, steps)
     mine = np.zeros(owner.shape, bool)

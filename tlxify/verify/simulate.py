@@ -190,7 +190,7 @@ class Simulation:
         self.tally.referred(arguments, exact=expected.exact is not None)
         plain = self.loaded.conversion.plain or (self.version is not None and not self.version.uses_tlx)
         for number, schedule in enumerate(ONE_SCHEDULE if plain else case.schedules):
-            if not self._run(case, schedule, number + 2, expected):
+            if not self._run(case, schedule, number + 3, expected):
                 return
 
     def _run(self, case: Case, schedule: Schedule, run: int, expected: Reference) -> bool:
@@ -198,7 +198,9 @@ class Simulation:
         import tlx.sim
 
         arguments = make_arguments(self.contract, case, run)
-        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments))
+        # Tensors that share memory must share addresses; all others end where their elements do, as for the source.
+        alone = all(layout != "overlap" for _, layout in case.layouts)
+        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments, exact=alone))
         kwargs = dict(dispatch.kwargs)
         if case.zeroed is not None:
             if case.zeroed not in kwargs:
@@ -369,7 +371,7 @@ def _explore(simulation: Simulation, drawn: int) -> None:
         raise faults[0]
 
 
-def _tensors(arguments: Arguments) -> dict[str, Any]:
+def _tensors(arguments: Arguments, exact: bool = False) -> dict[str, Any]:
     import tlx.sim
 
-    return {name: tlx.sim.tensor(memory.array) for name, memory in arguments.tensors.items()}
+    return {name: tlx.sim.tensor(memory.array, exact) for name, memory in arguments.tensors.items()}
