@@ -16,6 +16,7 @@ from tlxify.corrections import ContractTextError, Signature, corrected, given
 from tlxify.pipeline import analyze, convert
 from tlxify.render.contract import contract_text
 from tlxify.source import SourceFile
+from tlxify.verify.inputs import edge_cases
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -31,11 +32,13 @@ def entries(contract: Contract) -> dict[str, object]:
 
 
 def settled(contract: Contract) -> Contract:
-    """Without what no launch depends on: the order of tables, choices of what follows from other values, and element
-    types that others of the group may not have.
+    """Without what no launch depends on: the order of tables, choices of what follows from other values or stands in
+    every config, and element types that others of the group may not have.
     """
     order = contract.parameters.index
     computed = {name for name, _ in contract.computed}
+    if contract.configs:
+        computed |= set.intersection(*({name for name, _ in config.values} for config in contract.configs))
 
     def fixed(specs):
         specs = [replace(spec, choices=()) if spec.name in computed else spec for spec in specs]
@@ -166,6 +169,8 @@ def test_what_the_analyses_took_for_something_else_can_be_put_right():
         ("M", "flag", "'flag' is not what this parameter can be"),
         ("M", ["1"], "is no text"),
         ("ACTIVATION", "in {relu}", "no set of values"),
+        ("ACTIVATION", "in {}", "no value is left"),
+        ("BLOCK_M", "tile in {48}", "a config sets it to .*, which is none of these"),
         ("grid", "(1, 1, 1, 1)", "4 axes; allowed: one to three"),
         ("trips", "K // BLOCK_K", r"allowed: cdiv\(K, BLOCK_K\)"),
         ("tiles", ["M / BLOCK_M"], '"M by BLOCK_M"'),
@@ -273,6 +278,26 @@ def test_an_incomplete_one_says_what_is_missing(project):
     path = project(COMPLETE.replace('N = "size aligned"\n', "").replace('BK = "tile"\n', ""))
     with pytest.raises(ConfigError, match=r'pyproject.toml: \[.*"m.py::kernel"\] N: nothing is known of N'):
         convert(SourceFile.read(path))
+
+
+def test_how_often_a_loop_runs_must_be_said(project):
+    path = project(COMPLETE.replace('trips = "cdiv(K, BK)"\n', ""))
+    with pytest.raises(ConfigError, match=r"trips: nothing is known of trips; allowed: .*\"unknown\""):
+        convert(SourceFile.read(path))
+
+
+def test_tiles_that_are_not_listed_are_those_that_the_grid_counts(project):
+    path = project(COMPLETE.replace('tiles = ["M by BM", "N by BN"]\n', ""))
+    (kernel,) = convert(SourceFile.read(path)).kernels
+    assert kernel.contract is not None
+    assert kernel.contract.tiled == (("M", "BM"), ("N", "BN"))
+
+
+def test_every_size_is_long_where_nobody_says_which_one_counts_trips(project):
+    path = project(COMPLETE.replace('"cdiv(K, BK)"', '"unknown"'))
+    (analysis,) = analyze(SourceFile.read(path))
+    case = next(case for case in edge_cases(analysis.contract) if case.name == "many tiles each way")
+    assert dict(case.values)["K"] >= 7 * 16
 
 
 def test_errors_name_the_project_and_the_table(project):

@@ -24,11 +24,11 @@ def case(name: str) -> str:
 
 #: Case → parameter, its shape and its values.
 KNOWN = {
-    "return_on_loaded": ("tiles_ptr", "1", ("0", "grid_0 - 1", "grid_0")),
-    "return_after_store": ("experts_ptr", "grid_0", ("-2", "-1", "0")),
-    "dot_under_elif": ("kinds_ptr", "grid_0", ("-1", "0", "1", "2")),
-    "dot_under_if": ("used_ptr", "grid_0", ("-1", "0", "1")),
-    "loaded_bound": ("trips_ptr", "grid_0", ("0", "1", "cdiv(K, BLOCK_K)")),
+    "return_on_loaded": ("tiles_ptr", "1", ("0", "cdiv(M, BLOCK_M) - 1", "cdiv(M, BLOCK_M)")),
+    "return_after_store": ("experts_ptr", "cdiv(M, BLOCK_M)", ("-2", "-1", "0")),
+    "dot_under_elif": ("kinds_ptr", "cdiv(M, BLOCK_M)", ("-1", "0", "1", "2")),
+    "dot_under_if": ("used_ptr", "cdiv(M, BLOCK_M)", ("-1", "0", "1")),
+    "loaded_bound": ("trips_ptr", "cdiv(M, BLOCK_M)", ("0", "1", "cdiv(K, BLOCK_K)")),
     "if_in_tile_loop": ("used_ptr", "cdiv(M, BLOCK_M)", ("-1", "0", "1")),
 }
 

@@ -86,7 +86,7 @@ class _Assembly:
         accesses = [
             (event.place.span, settle(access, by_number.__getitem__, written))
             for event in touched
-            if event.address.axes and (access := self._access(event)) is not None
+            if (event.address.axes or isinstance(event, StoreEvent)) and (access := self._access(event)) is not None
         ]
         dots = tuple(self._dot(event) for event in self.events.dots)
         return Facts(

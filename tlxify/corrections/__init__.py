@@ -12,7 +12,8 @@ What an entry leaves out stays as it was inferred. `tlxify.render.contract` writ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ..contract import Contract, LaunchConfig
@@ -28,13 +29,26 @@ def given(signature: Signature, entries: Mapping[str, object]) -> Contract:
     missing = [name for name in signature.parameters if name not in entries and name not in signature.defaults]
     set_by_config = {name for config in contract.configs for name, _ in config.values}
     missing = [name for name in missing if name not in set_by_config]
-    if not contract.grid:
-        missing.append("grid")
+    missing += ["grid"] if not contract.grid else []
+    missing += ["trips"] if "trips" not in entries else []
     if missing:
         raise ContractTextError(
-            missing[0], f"nothing is known of {', '.join(missing)}", "an entry for every parameter, and the grid"
+            missing[0],
+            f"nothing is known of {', '.join(missing)}",
+            'an entry for every parameter, the grid, and the trips: "cdiv(K, BLOCK_K)" or "unknown"',
         )
+    if "tiles" not in entries:
+        contract = replace(contract, tiled=tuple(_tiles(contract)))
     return contract if contract.configs else replace(contract, configs=(LaunchConfig(()),))
+
+
+def _tiles(contract: Contract) -> Iterator[tuple[str, str]]:
+    """Sizes of which the grid, or a number that follows from others, says that they are so many tiles."""
+    sizes = {*(scalar.name for scalar in contract.scalars if scalar.kind == "size"), *contract.free_sizes}
+    texts = " ".join((*contract.grid, *(text for _, text in contract.computed)))
+    for size, tile in dict.fromkeys(re.findall(r"\bcdiv\((\w+), (\w+)\)", texts)):
+        if size in sizes and (size, tile) != contract.contracted:
+            yield size, tile
 
 
 def corrected(contract: Contract, signature: Signature, entries: Mapping[str, object]) -> Contract:

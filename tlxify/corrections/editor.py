@@ -217,6 +217,12 @@ class Editor:
         """Lengths and numbers that a launch cannot do without get a value from somewhere."""
         for name in said:
             spec = self.constexprs[name]
+            for value in (dict(config.values).get(name) for config in configs):
+                if spec.choices and value is not None and value not in spec.choices:
+                    allowed = f"in {{…}} with {value!r} in it, or configs = [...] without"
+                    raise grammar.ContractTextError(
+                        name, f"a config sets it to {value!r}, which is none of these", allowed
+                    )
             if spec.kind not in ("tile", "int") or spec.choices or spec.dtype_of or name in self.computed:
                 continue
             if not configs or not all(name in dict(config.values) for config in configs):

@@ -97,10 +97,14 @@ def bounds(key: str, low: str, high: str) -> tuple[int, int | None]:
 
 def choices(key: str, text: str) -> tuple[object, ...]:
     """The literals between braces."""
+    allowed = "literals: in {64, 128}"
     try:
-        return tuple(ast.literal_eval(f"[{text}]"))
+        found = tuple(ast.literal_eval(f"[{text}]"))
     except (ValueError, SyntaxError):
-        raise ContractTextError(key, f"{{{text}}} is no set of values", "literals: in {64, 128}") from None
+        raise ContractTextError(key, f"{{{text}}} is no set of values", allowed) from None
+    if not found:
+        raise ContractTextError(key, "no value is left", allowed)
+    return found
 
 
 def launch_config(text: str) -> LaunchConfig:

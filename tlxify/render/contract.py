@@ -83,7 +83,9 @@ def _number(spec: ScalarSpec | ConstexprSpec, contract: Contract) -> str:
         return f"dtype_of({spec.dtype_of})"
     if spec.name in computed:  # no other value of it is ever tried
         return f"{spec.kind} {_limits(spec.name, contract)} = {computed[spec.name]}".replace("  ", " ")
-    choices = f"in {{{', '.join(map(repr, spec.choices))}}}" if spec.choices else ""
+    # What every config sets is nothing else in any launch.
+    settled = bool(contract.configs) and all(spec.name in dict(config.values) for config in contract.configs)
+    choices = f"in {{{', '.join(map(repr, spec.choices))}}}" if spec.choices and not settled else ""
     tells = ""
     if isinstance(spec, ConstexprSpec) and spec.says is not None:
         tells = f"dtype_of({spec.dtype_of}) says({spec.says})"

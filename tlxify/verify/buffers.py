@@ -23,7 +23,7 @@ from .layouts import extents_of, settled_strides, strides_of
 MARGIN = 64
 #: Bytes of canaries, and of outputs of types without a NaN to spare before a kernel writes them; by turns.
 CANARIES, POISONS = (0xA5, 0x5A), (0xFB, 0xF9)
-#: Bytes that are a NaN in every type with NaNs: the second turn's canaries there. Zero times an ordinary number hides it.
+#: Bytes that are a NaN in every type with NaNs: canaries of the second turn. Zero times any other number is zero.
 NAN = 0xFF
 #: Bits of outputs before a kernel writes them: quiet NaNs with payloads that no arithmetic produces.
 POISON_BITS = {"fp16": 0x7F55, "bf16": 0x7FEA, "fp32": 0x7FD55555}
@@ -69,6 +69,14 @@ class Memory:
         return f"{int(wrong.sum())} elements around {self.spec.name} were overwritten"
 
     def unwritten(self) -> Any:
+        """Where the tensor holds the poison that it held before the launch.
+
+        Nowhere if it is read, too: what is added may be so little that nothing changes, and equal bits are then equal
+        results.
+        """
+        return np.zeros(self.array.shape, bool) if self.spec.reads else self.unchanged()
+
+    def unchanged(self) -> Any:
         """Where the tensor still holds what it held before the launch."""
         start = self.array.__array_interface__["data"][0] - self.owner.__array_interface__["data"][0]
         before = np.ndarray(self.array.shape, self.array.dtype, self.before, start, self.array.strides)

@@ -16,6 +16,8 @@ SMALL_TILE = 16
 SMALL_ROWS = 32
 #: Elements of 8 bits in the 16 bytes that the TMA steps by.
 ALIGNED_SIZE = 16
+#: Tiles of rows and of columns of the launch with the most programs: more rows than are usually taken as one group.
+MANY_ROWS, MANY_COLUMNS = 11, 3
 #: Trips of the longest launch, of one tile of the result: a kernel that loses one trip in 64 shows it.
 MANY_TRIPS = 65
 
@@ -58,6 +60,7 @@ def edge_cases(contract: Contract, *, guarded: bool = True) -> tuple[Case, ...]:
             cases += _trips(contract, index, thorough=not seen)
         seen.add(shape)
     cases += _sizes(contract)
+    cases += _programs(contract)
     cases += _covered(contract)
     cases += _layouts(contract)
     cases += _data(contract)
@@ -239,7 +242,9 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
     if contract.contracted is None:
         yield replace(base, name="two tiles each way", schedules=ALL_SCHEDULES)
         # Which sizes the trips come from is not known: enough of all of them fills every ring twice.
-        yield from _deep(contract, base, contract.tiled, "many tiles each way", 1, thorough=thorough)
+        yield from _deep(
+            contract, base, (*contract.tiled, *_untold(contract)), "many tiles each way", 1, thorough=thorough
+        )
         return
     size, tile = contract.contracted
     extent = tile_extent(base.constants(contract), tile)
@@ -255,6 +260,15 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
         yield replace(case, name=f"{case.trips} trips of one tile")
     if contract.empties and not _sizes_a_result(contract, size):
         yield replace(base, name="0 trips behind the guard", schedules=schedules, zeroed=size, trips=0)
+
+
+def _untold(contract: Contract) -> list[tuple[str, str]]:
+    """Sizes of a contract that somebody wrote of which it does not say how they are walked, with a tile of ours."""
+    if contract.origin != "given":
+        return []
+    told = {*counting(contract), *(size for size, _ in (*contract.counted, *contract.covered, *contract.computed))}
+    sizes = (scalar.name for scalar in contract.scalars if scalar.kind == "size")
+    return [(size, str(SMALL_TILE)) for size in sizes if size not in told]
 
 
 def _numbers(contract: Contract) -> list[str]:
@@ -303,6 +317,24 @@ def _sizes(contract: Contract) -> Iterator[Case]:
         for length in (stages * extent + 1, 2 * stages * extent - 1, extent // 2):
             case = replace(base, name=f"ragged {size}", schedules=ALL_SCHEDULES)
             yield with_sizes(case, contract, **{size: length})
+
+
+def _programs(contract: Contract) -> Iterator[Case]:
+    """More programs than one group of tiles has, and than one SM takes at once, of one trip each."""
+    base = base_case(contract, 0)
+    constants = base.constants(contract)
+    sizes = {size: MANY_COLUMNS * tile_extent(constants, tile) - 3 for size, tile in contract.tiled[1:]}
+    if contract.contracted is not None:
+        size, tile = contract.contracted
+        sizes[size] = tile_extent(constants, tile)
+    if contract.tiled:
+        size, tile = contract.tiled[0]
+        sizes[size] = MANY_ROWS * tile_extent(constants, tile) - 3
+    counted = counting(contract)
+    if counted and not sizes.keys() & {*counted}:
+        sizes[counted[0]] = MANY_ROWS
+    if sizes:
+        yield with_sizes(replace(base, name="many programs"), contract, **sizes)
 
 
 def _covered(contract: Contract) -> Iterator[Case]:

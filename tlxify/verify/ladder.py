@@ -194,8 +194,16 @@ class _Ladder:
 
     def _vacuous(self, figures: list[dict[str, Any]]) -> str:
         """Why equal results in all these launches say nothing; empty if they do."""
-        if not any(figure.get("telling") for figure in figures):
+        told = {(int(config), str(name)) for figure in figures for config, name in figure.get("telling", ())}
+        if not told:
             return "every result of the source is zero in every launch of the contract: equal results say nothing"
+        outputs = [spec.name for spec in self.conversion.contract.tensors if spec.writes]
+        if silent := [name for name in outputs if all(name != other for _, other in told)]:
+            names = " and ".join(silent)
+            return f"no launch of the contract makes anything but zeros of {names}: equal results say nothing"
+        configs = {int(index) for figure in figures for index in figure.get("configs", ())}
+        if silent := [f"config {index}" for index in sorted(configs - {config for config, _ in told})]:
+            return f"no launch of {' and '.join(silent)} makes anything but zeros: equal results say nothing"
         programs = max((int(figure.get("programs", 0)) for figure in figures), default=0)
         if programs == 1 and (sizes := counting(self.conversion.contract)):
             return f"no launch of the contract has a second program, although {' and '.join(sizes)} say how many"

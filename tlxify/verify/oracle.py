@@ -11,7 +11,7 @@ import numpy as np
 from ..contract import Contract
 from .buffers import Arguments, Memory, make_arguments
 from .cases import Case
-from .compare import compare
+from .compare import compare_memory
 from .described import passed
 
 
@@ -62,18 +62,23 @@ def reference(kernel: Any, contract: Contract, case: Case) -> Reference:
     return Reference(written, exact, trips)
 
 
+def backwards(kernel: Any, contract: Contract, case: Case) -> Arguments:
+    """The arguments of a launch of the source after it, its programs having run from the last to the first."""
+    arguments = make_arguments(contract, case, 0)
+    _run(kernel, arguments, backwards=True)
+    return arguments
+
+
 def rests_on_order(kernel: Any, contract: Contract, case: Case, expected: Reference) -> str | None:
     """The output of the source that differs where its programs run the other way round, by more than rounding.
 
     Programs run in any order, and at once: those that write to one place, each something else, are launched wrongly.
     """
-    arguments = make_arguments(contract, case, 0)
-    _run(kernel, arguments, backwards=True)
+    arguments = backwards(kernel, contract, case)
     for name, source in expected.outputs.items():
         memory = arguments.tensors[name]
         exact = None if expected.exact is None else expected.exact[name]
-        unwritten = memory.unwritten(), source.unwritten()
-        if compare(name, memory.array, source.array, exact, memory.dtype, *unwritten).mismatch is not None:
+        if compare_memory(memory, source, exact).mismatch is not None:
             return name
     return None
 

@@ -212,6 +212,9 @@ def _judged(
         failures = f"; {total.source_failures[0]}" if total.source_failures else ""
         text = f"no launch took the specialized kernel{failures}"
         findings = [Evidence(Rung.RAN, False, "never-specialized", text, "\n".join(total.source_failures), file, 1)]
+    if silent := [f"config {index}" for index in sorted(total.configs) if index not in total.telling]:
+        text = f"no launch of {' and '.join(silent)} makes anything but zeros: equal results say nothing"
+        findings = findings or [Evidence(Rung.RAN, False, "vacuous", text, "", file, 1)]
     if findings:
         # What the others proved stands all the same.
         facts = facts if total.compared else []

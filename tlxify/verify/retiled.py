@@ -12,7 +12,7 @@ from ..contract import Contract
 from ..verdict import Evidence, Rung
 from .buffers import Inapplicable
 from .cases import Case
-from .compare import compare
+from .compare import compare_memory
 from .inputs import SMALL_ROWS, SMALL_TILE, base_case
 from .oracle import NoLaunch, SourceFails, reference
 
@@ -39,9 +39,7 @@ def retiled(source: Any, contract: Contract, file: str) -> Evidence | None:
         return None  # a finding of the launches that are tried anyway
     for name, memory in usual.outputs.items():
         found, exact = other.outputs[name], None if usual.exact is None else usual.exact[name]
-        comparison = compare(
-            name, found.array, memory.array, exact, memory.dtype, found.unwritten(), memory.unwritten()
-        )
+        comparison = compare_memory(found, memory, exact)
         if comparison.mismatch is not None:
             text = f"the source itself depends on its tiles: {comparison.mismatch}; convert it with --tiles user"
             return Evidence(Rung.SIMULATED, False, "retiled", text, f"with {pair[0]} and {pair[1]}", file, 0)

@@ -110,7 +110,7 @@ def simulate(job: Job, progress: Report) -> Result:
         "unlifted_types": sorted(tally.unlifted_types),
         "trips": tally.trips,
         "fills": tally.fills,
-        "telling": tally.telling,
+        "telling": sorted(tally.telling),
         "programs": tally.programs,
         "source_fails": tally.source_fails,
         "unmade": tally.unmade,

@@ -20,7 +20,7 @@ from .elements import valid
 from .extents import Extents
 from .hosted import without_descriptors
 from .integers import symbols_in
-from .launching import configs, tuned, with_idle_programs
+from .launching import configs, counted_programs, tuned, with_idle_programs
 from .launching import grid as grid_of
 from .picking import thresholds
 from .roles import covered, loaded, masked, remaining, roles, stops_with, walked
@@ -87,6 +87,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     free += sorted(words(computed.values()) - names - set(free))
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
+    specs, free = counted_programs(specs, free, grid)
     return Contract(
         kernel=kernel.name,
         parameters=tuple(p.name for p in kernel.params),

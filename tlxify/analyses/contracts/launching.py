@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
+from dataclasses import replace
 
-from ...contract import ConstexprSpec, LaunchConfig
+from ...contract import ConstexprSpec, LaunchConfig, TensorSpec
 from ...facts import Facts
 from ...model import Kernel
 from ...parse.launches import CallSite, tuner_configs
@@ -71,7 +73,13 @@ def grid(
     if not axes:
         return ("1",)
     direct: dict[int, str] = {}
+    single: dict[int, str] = {}
     for _, access in facts.accesses:
+        if all(d.axis is None for d in access.dimensions):
+            # One element for each program tells of the grid where nothing else does.
+            indices = filter(None, (batch_index(d.coordinate) for d in access.dimensions))
+            single |= {index.axis: index.grid for index in indices}
+            continue
         for d in access.dimensions:
             if d.axis is None:
                 if (index := batch_index(d.coordinate)) is not None and index.axis not in direct:
@@ -101,7 +109,36 @@ def grid(
     if axes == {0} and None not in tiled:
         return (" * ".join(f"cdiv({pair[0]}, {pair[1]})" for pair in tiled if pair is not None),)
     ways = _ways(facts, extents) if axes == {0} else ()
-    return (" * ".join(ways),) if len(ways) == 2 else None
+    if len(ways) == 2:
+        return (" * ".join(ways),)
+    direct = {**single, **direct}
+    if not axes <= set(direct):
+        return None
+    free += sorted(words(direct.values()) - known - set(free))
+    return tuple(direct.get(axis, "1") for axis in range(max(axes) + 1))
+
+
+def counted_programs(
+    specs: list[TensorSpec], free: list[str], grid: tuple[str, ...]
+) -> tuple[list[TensorSpec], list[str]]:
+    """The tensors and free sizes, without "as many as there are programs" where the grid says how many those are."""
+    known = {name: text for axis, text in enumerate(grid) if (name := f"grid_{axis}") in free}
+    known = {name: text for name, text in known.items() if not words([text]) & {*free}}
+
+    # `cdiv(M, BLOCK_M)` is one factor as it is.
+    bracketed = {
+        name: text if re.fullmatch(r"\w+(\([\w, ]*\))?", text) else f"({text})" for name, text in known.items()
+    }
+
+    def counted(texts: tuple[str, ...]) -> tuple[str, ...]:
+        whole = (known.get(text, text) for text in texts)
+        return tuple(re.sub(r"\bgrid_\d+\b", lambda match: bracketed.get(match[0], match[0]), text) for text in whole)
+
+    told = [
+        replace(spec, shape=counted(spec.shape), strides=counted(spec.strides), values=counted(spec.values))
+        for spec in specs
+    ]
+    return told, [name for name in free if name not in known]
 
 
 def _ways(facts: Facts, extents: Extents) -> tuple[str, ...]:

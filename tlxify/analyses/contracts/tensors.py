@@ -63,6 +63,8 @@ class Tensors:
         for store in facts.stores:
             self._view(store.span, store.pointer)
             self.writes.add(store.pointer or "")
+            if store.kind != "store":
+                self.reads.add(store.pointer or "")  # an atomic goes on from what is there
         # What is also read as a block says what a scalar among it is; other memory is judged by how its scalars serve.
         found: dict[str, TensorSpec] = {}
         for load in facts.loads:
