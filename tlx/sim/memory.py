@@ -16,6 +16,7 @@ from .dtypes import FLOAT64, numpy_dtype
 from .numerics import round_to_tf32
 from .observer import Observer
 from .report import SimulationError
+from .sharing import Sharing
 from .sites import here
 from .tensors import Allocation, allocation_at
 
@@ -53,6 +54,8 @@ class GlobalMemory:
         self.complain = complain
         #: told about the addresses that are used
         self.observer: Observer | None = None
+        #: keeps who touched what, if anybody wants to know
+        self.sharing: Sharing | None = None
         for allocation in self.allocations:
             allocation.lifted.clear()
 
@@ -84,10 +87,10 @@ class GlobalMemory:
             self.observer.touched(first, last + itemsize, what != "load", positions.size * itemsize)
         allocation = self.find(first)
         if allocation is not None and last + itemsize <= allocation.stop:
-            return [self._part(allocation, dtype, positions, wanted)]
+            return [self._part(allocation, dtype, positions, wanted, what)]
         return self._gather_scattered(positions, wanted, dtype, what)
 
-    def _part(self, allocation: Allocation, dtype: Any, positions: np.ndarray, wanted: np.ndarray) -> Any:
+    def _part(self, allocation: Allocation, dtype: Any, positions: np.ndarray, wanted: np.ndarray, what: str) -> Any:
         kind = numpy_dtype(dtype)
         offsets = (wanted - np.uint64(allocation.start)).astype(np.int64)
         indices, rest = np.divmod(offsets, kind.itemsize)
@@ -95,6 +98,10 @@ class GlobalMemory:
             self.complain(
                 f"address {int(wanted[np.flatnonzero(rest)[0]]):#x} is not a multiple of {kind.itemsize} bytes"
             )
+        if self.sharing is not None and what == "load":
+            self.sharing.loaded(allocation, offsets)
+        elif self.sharing is not None and what == "atomic":
+            self.sharing.updated(allocation, offsets)
         return self._elements(allocation, kind, dtype.scalar.is_floating()), positions, indices
 
     def _gather_scattered(self, positions: np.ndarray, wanted: np.ndarray, dtype: Any, what: str) -> list[Any]:
@@ -108,7 +115,7 @@ class GlobalMemory:
                 wanted + np.uint64(itemsize) <= np.uint64(allocation.stop)
             )
             if inside.any():
-                parts.append(self._part(allocation, dtype, positions[inside], wanted[inside]))
+                parts.append(self._part(allocation, dtype, positions[inside], wanted[inside], what))
                 left &= ~inside
         if left.any():
             self.complain(self._outside(what, int(left.sum()), int(wanted[np.flatnonzero(left)[0]])))
@@ -138,7 +145,22 @@ class GlobalMemory:
         """Writes ``values`` where the mask allows."""
         flat = np.broadcast_to(values, addresses.shape).ravel()
         for elements, positions, indices in self.gather(addresses, mask, dtype, "store"):
+            if self.sharing is not None:
+                self._stored(addresses, elements, positions, indices, flat)
             elements[indices] = flat[positions]
+
+    def _stored(
+        self, addresses: np.ndarray, elements: Any, positions: np.ndarray, indices: np.ndarray, new: Any
+    ) -> None:
+        """Tells who keeps track of it of a store that is about to be made."""
+        wanted = addresses.ravel()[positions]
+        allocation = self.find(int(wanted[0]))
+        if allocation is not None and self.sharing is not None:
+            values = new[positions].astype(elements.dtype)
+            changed = values.view(np.uint8).reshape(len(indices), -1) != elements[indices].view(np.uint8).reshape(
+                len(indices), -1
+            )
+            self.sharing.stored(allocation, (wanted - np.uint64(allocation.start)).astype(np.int64), changed.any(1))
 
     def update(
         self, addresses: np.ndarray, mask: np.ndarray | None, dtype: Any, change: Callable[[Any, int], Any]

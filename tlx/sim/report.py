@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from .findings import Finding
 from .recording import Recording
+from .sharing import Clash
 from .sites import Site
 
 
@@ -53,6 +54,8 @@ class Report:
     trips: int = 0
     #: the same of TMA loads: how often it filled its slots
     fills: int = 0
+    #: programs that touch the same memory with nothing to order them, if ``run`` was told to look
+    clashes: tuple[Clash, ...] = ()
     #: the choices that were made, if ``run`` was told to record them
     recording: Recording | None = None
 

@@ -26,6 +26,7 @@ from .recording import Recorder
 from .report import Report, SimulationError
 from .scheduler import Agent, Halt, Scheduler
 from .schedules import Picker, Schedule, picker, replay_text
+from .sharing import Sharing
 from .sites import MARK, Site, here
 from .tensors import Allocation, SimTensor, is_tensor, tensor
 from .values import Value, scalar_tensor
@@ -79,6 +80,7 @@ def run(
     max_steps: int = 10_000_000,
     max_turns: int = 1_000_000,
     record: bool = False,
+    sharing: bool = False,
     observer: Observer | None = None,
 ) -> Report:
     """Simulates a launch, one CTA (or cluster of ``ctas_per_cga``) after the other, and reports what is wrong with it.
@@ -107,6 +109,8 @@ def run(
         max_steps: scheduling points after which a CTA is given up as endless.
         max_turns: turns of ``while`` loops, with no scheduling point but atomics among them, after which it is as well.
         record: keep the choices that the schedule made in ``Report.recording``.
+        sharing: look for programs that touch the same memory through pointers, one of them storing, with no atomics to
+            order them (``Report.clashes``).
         observer: told of everything that happens.
 
     Raises:
@@ -125,7 +129,7 @@ def run(
     recorder = Recorder(choices) if record else None
     launch = _Launch(
         jit, dict(bound.arguments), options, recorder or choices, replay_text(schedule), check, lift, tf32, fences,
-        (max_steps, max_turns), observer,
+        (max_steps, max_turns), observer, Sharing() if sharing else None,
     )  # fmt: skip
     extents = grid(bound.arguments) if callable(grid) else grid
     report = launch.run(_programs([int(extent) for extent in extents], order, max_ctas))
@@ -161,6 +165,7 @@ class _Launch:
         fences: str,
         most: tuple[int, int],
         observer: Observer | None,
+        sharing: Sharing | None = None,
     ) -> None:
         if options.get("num_ctas", 1) != 1:
             raise SimulationError(
@@ -178,6 +183,7 @@ class _Launch:
         self.fences = fences
         self.most = most
         self.observer = observer
+        self.sharing = sharing
         self.findings = Findings(replay, observer)
         self.allocations: dict[int, Allocation] = {}
         #: clusters not launched yet
@@ -199,6 +205,7 @@ class _Launch:
                 tensors = {name: self._tensors(value) for name, value in self.arguments.items()}
                 builder.memory = GlobalMemory(self.allocations.values(), self.lift, self._out_of_bounds)
                 builder.memory.observer = SEMANTIC.observer = self.observer
+                builder.memory.sharing = self.sharing
                 INTERPRETER.epoch += 1
                 program = INTERPRETER.program(self.jit)
                 values = {
@@ -213,15 +220,16 @@ class _Launch:
                 builder.memory, builder.lift, builder.tf32, builder.unlifted = outer
                 SEMANTIC.observer = watched
         found = tuple(self.findings)
-        return Report(
-            found, self.findings.schedule, self.steps, self.events, len(programs), unlifted, self.trips, self.fills
-        )
+        counts = (self.steps, self.events, len(programs), unlifted, self.trips, self.fills)
+        return Report(found, self.findings.schedule, *counts, self.sharing.clashes if self.sharing is not None else ())
 
     def _run_cluster(self, program: Program, values: dict[str, Any], indices: list[tuple[int, int, int]]) -> None:
         scheduler = Scheduler(self.picker, *self.most, self.observer, self._enter)
         if self.observer is not None:
             self.observer.program(indices[0])
         SEMANTIC.builder.step, SEMANTIC.builder.turn = scheduler.look, scheduler.turn
+        if self.sharing is not None:
+            self.sharing.enter()
         SEMANTIC.builder.dots.clear()
         SEMANTIC.builder.copies.clear()
         cluster = Cluster(scheduler, self.findings, self.check, self.warps, indices, self._claim, self.fences)

@@ -12,6 +12,7 @@ from ..verdict import Evidence, Rung, Verdict
 from ..verify import verify
 from ..verify.cases import Case
 from ..verify.child import Job, Limits, Outcome, run_job
+from ..verify.ladder import skipped_text
 from ..verify.ran import run_rung
 from ..verify.replay import token
 from ..verify.requirements import missing_for_gpu, missing_for_simulation
@@ -142,6 +143,10 @@ def _simulated(
         return "no captured launch of this kernel is the one that is to be repeated"
     if not outcomes:
         return "nothing was simulated: every captured launch has a large grid of its own"
+    if not total("compared") and (total("specialized") or conversion.version is not None or not total("original")):
+        why = skipped_text([outcome.figures for outcome in outcomes])
+        text = f"no captured launch was compared{why}"
+        return [Evidence(Rung.SIMULATED, False, "vacuous", text, "", conversion.file, 1)]
     paths = f"specialized in {total('specialized')}, the original in {total('original')}"
     same = f"{total('identical')} of {total('compared')} outputs bit-identical to the source"
     facts = (("schedules", runs), ("numerics", same), ("dispatch", paths))

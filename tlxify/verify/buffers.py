@@ -7,7 +7,7 @@ import hashlib
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,8 @@ class Memory:
     mine: Any
     #: `owner` as it was before the launch.
     before: Any
+    #: Which elements of `owner` belong to another tensor of the launch that is written; None where there is none.
+    shared: Any = None
 
     @property
     def pattern(self) -> Any:
@@ -55,6 +57,8 @@ class Memory:
     def trespassed(self) -> Any:
         """Which elements of `owner` the launch wrote although it must not: all but the tensor, if that is written."""
         changed = bits(self.owner) != bits(self.before)
+        if self.shared is not None:
+            changed = changed & ~self.shared
         return changed & ~self.mine if self.spec.writes else changed
 
     def damaged(self, allowed: Any = None) -> str | None:
@@ -134,11 +138,19 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
         wanted = strides_of(case.layout(spec.name), shape, dtype.itemsize)
         strides = settled_strides(spec, wanted, known, strides_by_name)
         scalars.update((name, known[name]) for name in strides_by_name & {*spec.strides})
-        faithful &= strides == wanted
+        # Only what descriptors need of a layout: how vectors and batches lie apart, they take as it comes.
+        faithful &= len(shape) < 2 or strides[-2:] == wanted[-2:]
         under = tensors[first_read].owner if case.layout(spec.name) == "overlap" and first_read in tensors else None
         values = tuple(evaluate(expression, known) for expression in spec.values)
         memory = _memory(spec, dtypes[spec.name], shape, strides, case, run, under, values)
         tensors[spec.name] = memory
+        if under is not None and first_read is not None:
+            lender = tensors[first_read]
+            if spec.writes and lender.owner is memory.owner:
+                kept = memory.mine if lender.shared is None else memory.mine | lender.shared
+                tensors[first_read] = replace(lender, shared=kept)
+            if lender.spec.writes:
+                tensors[spec.name] = replace(memory, shared=lender.mine)
     for spec_ in contract.constexprs:
         if spec_.kind == "dtype" and spec_.dtype_of is not None and spec_.name not in known:
             scalars[spec_.name] = tensors[spec_.dtype_of].dtype
@@ -187,7 +199,7 @@ def _memory(
         raise Inapplicable(f"elements of {spec.name} share memory: which is written last, no launch says")
     if spec.reads:
         array[...] = elements(spec.name, shape, dtype, case.data, values, spec.drawn)
-    else:
+    elif under is None:  # else it holds what the other tensor does
         array[...] = _poison(dtype, kind, run)
     return Memory(spec, dtype, owner, array, mine, owner.copy())
 
@@ -198,6 +210,15 @@ def _poison(dtype: str, kind: Any, run: int) -> Any:
         bits = POISON_BITS[dtype] + run % 2
         return np.frombuffer(bits.to_bytes(kind.itemsize, sys.byteorder), kind)[0]
     return np.frombuffer(bytes([POISONS[run % len(POISONS)]]) * kind.itemsize, kind)[0]
+
+
+def _integers(generator: np.random.Generator, shape: tuple[int, ...], kind: Any) -> Any:
+    """Small numbers and any at all, half of each where there are more than 8 bits: packed bits fill all of a type."""
+    limits = np.iinfo(kind)
+    any_bits = generator.integers(limits.min, limits.max, shape, dtype=kind, endpoint=True)
+    if limits.bits == 8:
+        return any_bits
+    return np.where(generator.random(shape) < 0.5, generator.integers(-8, 8, shape).astype(kind), any_bits)
 
 
 #: Products that may still be summed a few thousand times in fp32.
@@ -229,8 +250,11 @@ def elements(
     if values:
         return encode(generator.choice(np.array(values), shape), dtype)
     if dtype not in FORMATS:
-        return generator.integers(-8, 8, shape).astype(storage(dtype))
-    found = np.ones(shape) if data == "ones" else generator.standard_normal(shape)
+        return _integers(generator, shape, storage(dtype))
+    if data in ("ones", "zeros"):
+        found = np.full(shape, float(data == "ones"))
+    else:
+        found = generator.standard_normal(shape)
     limits = FORMATS[dtype]
     if data == "denormal":
         found = found * limits.tiny / 4

@@ -7,13 +7,14 @@ from typing import Literal, TypeAlias
 
 from ..contract import Contract, LaunchConfig, complete
 
-#: How a tensor lies in memory. rows: contiguous; padded: rows begin on 32-byte multiples, with a gap; columns: the last
+#: How a tensor lies in memory. rows: contiguous; padded: rows begin on 32-byte multiples, with a gap, as
+#: behind each matrix of a batch, and the elements of a vector lie two apart; columns: the last
 #: two axes swapped; padded-columns: both; odd: contiguous from one element past an aligned base; overlap: begins in the
 #: memory of the first tensor that is read.
 Layout = Literal["rows", "padded", "columns", "padded-columns", "odd", "overlap"]
-#: What the elements are. normal: independent standard normal; ones; special: normal with NaN and both infinities sown
-#: in; denormal: below the smallest normal number; large: products near the top of the range.
-Data = Literal["normal", "ones", "special", "denormal", "large"]
+#: What the elements are. normal: independent standard normal; ones; zeros; special: normal with NaN and both
+#: infinities sown in; denormal: below the smallest normal number; large: products near the top of the range.
+Data = Literal["normal", "ones", "zeros", "special", "denormal", "large"]
 #: Which kernel must run: "view" means the original if the guard reads the odd tensor through a descriptor, "claimed"
 #: the specialized one unless the launch contradicts a claim that its source makes (`DIVISIBLE_M`).
 Path = Literal["specialized", "original", "view", "claimed", "any"]

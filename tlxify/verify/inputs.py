@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -17,8 +18,12 @@ SMALL_ROWS = 32
 #: Elements of 8 bits in the 16 bytes that the TMA steps by.
 ALIGNED_SIZE = 16
 #: Tiles of rows and of columns of the launch with the most programs: more rows than are usually taken as one group.
-MANY_ROWS, MANY_COLUMNS = 11, 3
-#: Trips of the longest launch, of one tile of the result: a kernel that loses one trip in 64 shows it.
+MANY_ROWS, MANY_COLUMNS = 11, 4
+#: How many there are of what else counts programs, one after the other: no two alike.
+MANY_OTHERS = (3, 5, 7)
+#: Rows that indices pick from, at least.
+PICKED = 5
+#: Trips of the longest launch, of two tiles of the result: a kernel that loses one trip in 64 shows it.
 MANY_TRIPS = 65
 
 
@@ -60,7 +65,7 @@ def edge_cases(contract: Contract, *, guarded: bool = True) -> tuple[Case, ...]:
             cases += _trips(contract, index, thorough=not seen)
         seen.add(shape)
     cases += _sizes(contract)
-    cases += _programs(contract)
+    cases += _programs(contract, trips=1 if guarded else 2)
     cases += _covered(contract)
     cases += _layouts(contract)
     cases += _data(contract)
@@ -161,7 +166,7 @@ def base_case(contract: Contract, index: int, *, small: bool = True) -> Case:
         values[scalar.name] = scalar.choices[0] if scalar.choices else 1.0 if scalar.kind == "float" else 2
         if scalar.kind == "size" and scalar.name in _chunks(contract):
             values[scalar.name] = 2 * SMALL_TILE
-    values |= dict.fromkeys(contract.free_sizes, 2)
+    values |= {size: PICKED if size.startswith("count_") else 2 for size in contract.free_sizes}
     for spec in contract.constexprs:
         if spec.name not in constants and spec.kind != "dtype":
             values[spec.name] = spec.choices[0] if spec.choices else None
@@ -245,6 +250,8 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
         yield from _deep(
             contract, base, (*contract.tiled, *_untold(contract)), "many tiles each way", 1, thorough=thorough
         )
+        if thorough:
+            yield from _long(contract, base)
         return
     size, tile = contract.contracted
     extent = tile_extent(base.constants(contract), tile)
@@ -256,10 +263,29 @@ def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
         yield from _deep(contract, base, [contract.contracted], "twice as many trips, shared", 2, thorough=thorough)
     if thorough and not _sizes_a_result(contract, size):
         single = {other: tile_extent(base.constants(contract), tile) for other, tile in contract.tiled}
+        if contract.tiled:
+            single[contract.tiled[-1][0]] *= 2
         case = with_sizes(replace(base, schedules=ONE_SCHEDULE), contract, **single, **{size: MANY_TRIPS * extent})
-        yield replace(case, name=f"{case.trips} trips of one tile")
+        yield replace(case, name=f"{case.trips} trips of two tiles")
     if contract.empties and not _sizes_a_result(contract, size):
         yield replace(base, name="0 trips behind the guard", schedules=schedules, zeroed=size, trips=0)
+
+
+def _long(contract: Contract, base: Case) -> Iterator[Case]:
+    """As many tiles along each size in turn as show a loop that loses one in 64, one tile along all others.
+
+    Numbers that nothing is known of may count trips as well: each in turn is as many as fill every ring twice.
+    """
+    constants = base.constants(contract)
+    extents = {size: tile_extent(constants, tile) for size, tile in (*contract.tiled, *_untold(contract))}
+    once = replace(base, schedules=ONE_SCHEDULE)
+    for size in extents:
+        case = with_sizes(once, contract, **{**extents, size: MANY_TRIPS * extents[size]})
+        yield replace(case, name=f"{MANY_TRIPS} tiles along {size}")
+    for name in _numbers(contract):
+        values = tuple({**dict(base.values), name: 2 * stages_of(contract, base.config) + 1}.items())
+        case = with_sizes(replace(once, values=values, daring=True, path="claimed"), contract, **extents)
+        yield replace(case, name=f"many of {name}")
 
 
 def _untold(contract: Contract) -> list[tuple[str, str]]:
@@ -319,20 +345,28 @@ def _sizes(contract: Contract) -> Iterator[Case]:
             yield with_sizes(case, contract, **{size: length})
 
 
-def _programs(contract: Contract) -> Iterator[Case]:
-    """More programs than one group of tiles has, and than one SM takes at once, of one trip each."""
+def _programs(contract: Contract, trips: int) -> Iterator[Case]:
+    """More programs than one group of tiles has, and than one SM takes at once, of so many trips each."""
     base = base_case(contract, 0)
     constants = base.constants(contract)
     sizes = {size: MANY_COLUMNS * tile_extent(constants, tile) - 3 for size, tile in contract.tiled[1:]}
     if contract.contracted is not None:
         size, tile = contract.contracted
-        sizes[size] = tile_extent(constants, tile)
+        sizes[size] = trips * tile_extent(constants, tile)
     if contract.tiled:
         size, tile = contract.tiled[0]
         sizes[size] = MANY_ROWS * tile_extent(constants, tile) - 3
-    counted = counting(contract)
-    if counted and not sizes.keys() & {*counted}:
-        sizes[counted[0]] = MANY_ROWS
+    others = [size for size in counting(contract) if size not in sizes]
+    others.sort(key=lambda size: size not in contract.free_sizes)  # those count programs and nothing else
+    if others and not contract.tiled:
+        sizes[others.pop(0)] = MANY_ROWS
+    sizes.update(zip(others, MANY_OTHERS, strict=False))
+    # Programs that deal tiles out among themselves: more tiles than there are programs.
+    fixed = math.prod(int(extent) for extent in contract.grid if extent.isdigit())
+    if contract.tiled and not counting(contract) and fixed > 1:
+        size, tile = contract.tiled[0]
+        columns = MANY_COLUMNS ** (len(contract.tiled) - 1)
+        sizes[size] = max(MANY_ROWS, fixed // columns + 2) * tile_extent(constants, tile) - 3
     if sizes:
         yield with_sizes(replace(base, name="many programs"), contract, **sizes)
 
@@ -374,7 +408,7 @@ def _data(contract: Contract) -> Iterator[Case]:
         size, tile = contract.contracted
         length = (stages_of(contract, 0) + 1) * tile_extent(base.constants(contract), tile)
         longer = with_sizes(base, contract, **{size: length - 1})
-    kinds: tuple[Data, ...] = ("ones", "special", "denormal", "large")
+    kinds: tuple[Data, ...] = ("ones", "zeros", "special", "denormal", "large")
     for data in kinds:
         yield replace(longer, name=f"{data} data", data=data)
     for dtype in range(1, max((len(tensor.dtypes) for tensor in contract.tensors), default=1)):
@@ -395,6 +429,11 @@ def _options(contract: Contract) -> Iterator[Case]:
         (spec.name, spec.choices) for spec in contract.constexprs if spec.says is None
     ]
     specs += [(scalar.name, scalar.choices) for scalar in contract.scalars if scalar.kind != "stride"]
+    flags = {spec.name: True for spec in contract.constexprs if spec.kind == "flag" and True in spec.choices}
+    flags = {name: value for name, value in flags.items() if name not in constants}
+    if len(flags) > 1:
+        for case in dict.fromkeys((base, whole)):
+            yield replace(case, name="every flag", values=tuple({**dict(case.values), **flags}.items()), daring=True)
     for name, choices in specs:
         if name in constants:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -170,7 +171,7 @@ class _Ladder:
         if self.replay is not None and not total("runs"):
             text = "this launch has no program that could be run: nothing was compared"
             return [Evidence(Rung.SIMULATED, False, "never-specialized", text, "", self.conversion.file, 1)]
-        if total("compared") and self.replay is None and (text := self._vacuous(figures)):
+        if self.replay is None and (text := self._vacuous(figures)):
             return [Evidence(Rung.SIMULATED, False, "vacuous", text, VACUOUS, self.conversion.file, 1)]
         runs = f"{total('runs')} simulated launches of {total('cases')} cases, {len(configs)} configs: no finding"
         identical, compared = total("identical"), total("compared")
@@ -194,6 +195,8 @@ class _Ladder:
 
     def _vacuous(self, figures: list[dict[str, Any]]) -> str:
         """Why equal results in all these launches say nothing; empty if they do."""
+        if not any(figure.get("compared") for figure in figures):
+            return f"no launch of the contract was compared{skipped_text(figures)}"
         told = {(int(config), str(name)) for figure in figures for config, name in figure.get("telling", ())}
         if not told:
             return "every result of the source is zero in every launch of the contract: equal results say nothing"
@@ -265,6 +268,14 @@ class _Ladder:
                 for entry in options
             ]
             return [future.result() for future in waiting]
+
+
+def skipped_text(figures: Iterable[dict[str, Any]]) -> str:
+    """Why launches were not compared, as the end of a sentence: ": 3 contradict what the source assumes"."""
+    counts: Counter[str] = Counter()
+    for figure in figures:
+        counts.update(figure.get("skipped", {}))
+    return f": {', '.join(f'{count} {why}' for why, count in counts.most_common())}" if counts else ""
 
 
 def _unique(findings: Iterable[Evidence]) -> list[Evidence]:

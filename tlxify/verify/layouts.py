@@ -13,13 +13,17 @@ def strides_of(layout: Layout, shape: tuple[int, ...], itemsize: int) -> tuple[i
     order = list(range(len(shape)))
     if layout in ("columns", "padded-columns") and len(shape) >= 2:
         order[-2:] = order[-1], order[-2]
-    strides, step = [0] * len(shape), 1
+    padded = layout in ("padded", "padded-columns")
+    # The elements of a vector lie apart where a parameter says how far, and each matrix of a batch ends in a gap.
+    strides, step = [0] * len(shape), 2 if padded and len(shape) == 1 else 1
     for position, axis in enumerate(reversed(order)):
         strides[axis] = step
         step *= max(1, shape[axis])
-        if position == 0 and layout in ("padded", "padded-columns") and len(shape) >= 2:
+        if position == 0 and padded and len(shape) >= 2:
             unit = max(1, 32 // itemsize)
             step = (-(-step // unit) + 1) * unit
+        elif position > 0 and padded:
+            step += strides[axis]
     return tuple(strides)
 
 

@@ -29,6 +29,10 @@ from .replay import case_of, token
 from .retiled import retiled
 from .shrink import shrunk
 
+#: Schedules under which the last program runs first: on a GPU they run in any order.
+LAST_FIRST: tuple[Schedule, ...] = ("eager", 1, 3)
+#: One schedule of each kind.
+TWO_ORDERS: tuple[Schedule, ...] = ("late", "eager")
 #: Findings after which a run is given up: more of the same help nobody.
 ENOUGH = 4
 
@@ -63,6 +67,8 @@ class Tally:
     #: Configs, each with an output that some launch of it made something else of than zeros.
     telling: set[tuple[int, str]] = field(default_factory=set)
     source_fails: str = ""
+    #: Launches that were not compared, by reason.
+    skipped: dict[str, int] = field(default_factory=dict)
     #: Why no launch can be made of the first such case among those that the specialized kernel must take.
     unmade: str = ""
     findings: dict[tuple[str, int, str], Evidence] = field(default_factory=dict)
@@ -72,6 +78,10 @@ class Tally:
         self.failed += 1
         key = (evidence.code, evidence.line, evidence.text if evidence.code == "dispatch" else "")
         self.findings.setdefault(key, evidence)
+
+    def skip(self, why: str) -> None:
+        """Counts a launch that was not compared."""
+        self.skipped[why] = self.skipped.get(why, 0) + 1
 
     def took(self, case: Case) -> None:
         """Counts a case that the specialized kernel takes."""
@@ -154,6 +164,7 @@ class Simulation:
         except Inapplicable as reason:
             if case.path == "specialized":
                 self.tally.unmade = self.tally.unmade or str(reason)
+            self.tally.skip("cannot be laid out in memory")
             return
         except ContractFault as fault:
             if case.daring:
@@ -168,6 +179,7 @@ class Simulation:
             return
         if dispatch.grid == () or 0 in arguments.grid:
             self.tally.took(case)
+            self.tally.skip("have no program")
             return
         target = case
         if case.zeroed is not None:
@@ -175,13 +187,19 @@ class Simulation:
         try:
             if target is not case and grid_of(self.contract, target) != arguments.grid:
                 return  # of a launch with nothing in it there would be other programs, or none
-            expected = reference(self.loaded.source, self.contract, target)
-        except (NoLaunch, Inapplicable):
+            sharing = self.version is not None
+            expected = reference(self.loaded.source, self.contract, target, sharing=sharing)
+        except NoLaunch:
+            self.tally.skip("contradict what the source assumes")
+            return
+        except Inapplicable:
+            self.tally.skip("cannot be laid out in memory")
             return
         except SourceFails as failure:
             # Where inputs and outputs overlap, a source owes nobody a result that can be told; nor where it makes
             # descriptors of what begins between two multiples of 16 bytes.
             if case.daring or any(layout in ("odd", "overlap") for _, layout in case.layouts):
+                self.tally.skip("are none that the source can take")
                 return
             self.tally.source_fails = self.tally.source_fails or self.loaded.shown(f"{failure} with {case}")
             return
@@ -189,8 +207,10 @@ class Simulation:
         self.tally.trips = max(self.tally.trips, expected.trips)
         self.tally.programs = max(self.tally.programs, math.prod(arguments.grid))
         self.tally.referred(arguments, exact=expected.exact is not None)
-        plain = self.loaded.conversion.plain or (self.version is not None and not self.version.uses_tlx)
-        for number, schedule in enumerate(ONE_SCHEDULE if plain else case.schedules):
+        schedules = ONE_SCHEDULE if self.loaded.conversion.plain else case.schedules
+        if self.version is not None and not self.version.uses_tlx:
+            schedules = TWO_ORDERS  # nothing in it is asynchronous; its programs come in any order all the same
+        for number, schedule in enumerate(schedules):
             if not self._run(case, schedule, number + 3, expected):
                 return
 
@@ -209,7 +229,11 @@ class Simulation:
             kwargs[case.zeroed] = 0
         self.tally.runs += 1
         try:
-            report = tlx.sim.run(dispatch.kernel, dispatch.grid, (), kwargs, schedule=schedule)
+            order = reversed_programs if schedule in LAST_FIRST else None
+            sharing = self.version is not None
+            report = tlx.sim.run(
+                dispatch.kernel, dispatch.grid, (), kwargs, schedule=schedule, order=order, sharing=sharing
+            )
         except tlx.sim.SimulationError as error:
             line = error.site.line if error.site is not None else 0
             text = self.loaded.shown(str(error))
@@ -223,7 +247,16 @@ class Simulation:
             line = finding.site.line if finding.site.file == self.loaded.path else 0
             detail = self.loaded.shown(str(finding))
             self.tally.found(self._evidence(finding.code, finding.what, case, schedule, detail, line))
-        return not report.findings and self._compare(case, arguments, expected, schedule)
+        if report.findings or not self._compare(case, arguments, expected, schedule):
+            return False
+        if report.clashes and not expected.clashes:
+            clash = report.clashes[0]
+            line = clash.site.line if clash.site.file == self.loaded.path else 0
+            detail = self.loaded.shown(f"{clash.site}: {clash.what}\n  {clash.site.text}")
+            text = f"one program {clash.what}, and nothing orders the two: the source's programs do no such thing"
+            self.tally.found(self._evidence("program-race", text, case, schedule, detail, line))
+            return False
+        return True
 
     def _compare(self, case: Case, arguments: Arguments, expected: Reference, schedule: Schedule) -> bool:
         """Whether the outputs in `arguments` may stand."""
@@ -236,15 +269,17 @@ class Simulation:
             memory = arguments.tensors[name]
             exact = None if expected.exact is None else expected.exact[name]
             comparison = compare_memory(memory, source, exact)
-            self.tally.compared_with(comparison)
             if (source.array[~source.unchanged()] != 0).any():
                 self.tally.telling.add((case.config, name))
             if comparison.mismatch is not None and source.spec.reads:
                 comparison = self._in_another_order(case, memory, exact) or comparison
+            self.tally.compared_with(comparison)
             if comparison.mismatch is not None:
                 if case.data == "large" and source.spec.reads:
                     return True  # which of the sums is out of range depends on the order as well
                 if (other := rests_on_order(self.loaded.source, self.contract, case, expected)) is not None:
+                    if any(layout == "overlap" for _, layout in case.layouts):
+                        return True  # a source whose output lies in its input owes nobody a result that can be told
                     text = f"{other} depends on the order of its programs, which nothing fixes with {case}"
                     self.tally.source_fails = self.tally.source_fails or self.loaded.shown(text)
                     return False
@@ -350,13 +385,21 @@ def simulate(
     unmade = simulation.tally.unmade and not simulation.tally.configs
     if drawn and not simulation.tally.findings and not unmade:
         progress(f"simulated: {drawn} drawn launches")
-        _explore(simulation, drawn)
+        _explore(simulation, drawn, which)
     return simulation.tally
 
 
-def _explore(simulation: Simulation, drawn: int) -> None:
-    """Runs drawn launches; a failing one is shrunk, and only the smallest is reported."""
-    from hypothesis import HealthCheck, Phase, given, settings
+def reversed_programs(programs: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """The last program first."""
+    return programs[::-1]
+
+
+def _explore(simulation: Simulation, drawn: int, which: int) -> None:
+    """Runs drawn launches; a failing one is shrunk, and only the smallest is reported.
+
+    The same ones each time, and others in each of the processes (`which`) that share the work.
+    """
+    from hypothesis import HealthCheck, Phase, given, seed, settings
 
     from .strategies import cases
 
@@ -364,9 +407,8 @@ def _explore(simulation: Simulation, drawn: int) -> None:
     phases = (Phase.generate, Phase.shrink)
     checks = list(HealthCheck)
 
-    @settings(
-        max_examples=drawn, deadline=None, derandomize=True, database=None, phases=phases, suppress_health_check=checks
-    )
+    @seed(which)
+    @settings(max_examples=drawn, deadline=None, database=None, phases=phases, suppress_health_check=checks)
     @given(cases(simulation.contract))
     def tried(case: Case) -> None:
         simulation.tally.findings.clear()

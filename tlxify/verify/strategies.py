@@ -26,7 +26,7 @@ from .replay import token
 
 #: In the order in which hypothesis simplifies. Rows that begin anywhere are rare: most kernels leave them to another.
 LAYOUTS: tuple[Layout, ...] = ("padded", "padded-columns", "rows", "padded", "columns")
-DATA: tuple[Data, ...] = ("normal", "ones", "special", "large", "denormal")
+DATA: tuple[Data, ...] = ("normal", "ones", "zeros", "special", "large", "denormal")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

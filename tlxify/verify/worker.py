@@ -114,6 +114,7 @@ def simulate(job: Job, progress: Report) -> Result:
         "programs": tally.programs,
         "source_fails": tally.source_fails,
         "unmade": tally.unmade,
+        "skipped": tally.skipped,
     }
     return figures, list(tally.findings.values())
 

@@ -1,7 +1,7 @@
 """Blocks of indices that pick rows of other memory, and numbers that they are compared with.
 
 Launches of our own must not index past anything: there are as many rows to pick from as there are indices. Where rows
-are stored to, no row is picked twice: which program stores last, nobody could say.
+are stored to, no row is picked twice: which program stores last, nobody could say. Atomics are made for rows that are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .integers import symbols_in
 
 def indices(facts: Facts) -> dict[str, Drawn]:
     """The pointers through which blocks of indices are read, and how those must be drawn."""
-    stored = {store.span for store in facts.stores}
+    stored = {store.span for store in facts.stores if store.kind == "store"}
     loads = {load.symbol: load.pointer for load in facts.loads if load.axes and load.symbol is not None}
     found: dict[str, Drawn] = {}
     for span, access in facts.accesses:
