@@ -239,7 +239,14 @@ def counting(contract: Contract) -> list[str]:
     """Sizes of which a launch has more programs the larger they are, other than those that one tile covers."""
     covered = {size for size, _ in contract.covered}
     sizes = {*(scalar.name for scalar in contract.scalars if scalar.kind == "size"), *contract.free_sizes} - covered
-    return sorted(sizes & set(re.findall(r"[A-Za-z_]\w*", " ".join(contract.grid))))
+    computed = dict(contract.computed)
+    named, pending = set[str](), list(contract.grid)
+    while pending:
+        for name in re.findall(r"[A-Za-z_]\w*", pending.pop()):
+            if name not in named:
+                named.add(name)
+                pending += [computed[name]] if name in computed else []
+    return sorted((sizes & named) - computed.keys())
 
 
 def _trips(contract: Contract, index: int, *, thorough: bool) -> Iterator[Case]:
