@@ -178,6 +178,8 @@ def test_how_many_launches_have_no_exact_oracle_is_said(sample, unlifted, kinds,
     """Two of 92 were told as if none had one."""
     figures = {
         "configs": [0],
+        "compared": 46,
+        "telling": [[0, "c_ptr"]],
         "references": 46,
         "unlifted": unlifted,
         "unlifted_types": kinds,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .buffers import Memory
+from .buffers import POISON_BITS, Memory
 from .dtypes import FORMATS, bits, decode
 
 #: Errors up to so many units in the last place pass even where the source is exact: sums may be rounded once more.
@@ -55,8 +55,10 @@ def compare(
         added: the tensor held something before, which results were added to: each addition may round once more.
     """
     differs = bits(converted.copy()) != bits(source.copy())
-    # Where types have no pattern to spare, a value may look like poison: equal bits are equal results all the same.
-    apart = (unwritten != source_unwritten) & differs
+    apart = unwritten != source_unwritten
+    if dtype not in POISON_BITS:
+        # These have no pattern to spare: a value may look like poison, and equal bits are then equal results.
+        apart = apart & differs
     if apart.any():
         index = _first(apart)
         did, did_not = ("source", "conversion") if unwritten[index] else ("conversion", "source")

@@ -365,7 +365,7 @@ def _programs(contract: Contract, trips: int) -> Iterator[Case]:
         sizes[size] = MANY_ROWS * tile_extent(constants, tile) - 3
     others = [size for size in counting(contract) if size not in sizes]
     others.sort(key=lambda size: size not in contract.free_sizes)  # those count programs and nothing else
-    if others and not contract.tiled:
+    if others and not {size for size, _ in contract.tiled} & {*counting(contract)}:
         sizes[others.pop(0)] = MANY_ROWS
     sizes.update(zip(others, MANY_OTHERS, strict=False))
     # Programs that deal tiles out among themselves: more tiles than there are programs.
