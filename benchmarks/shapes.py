@@ -33,8 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.kernels import Kernel, kernels
 from tlxify.bench.report import Report, Row, row_of
 from tlxify.bench.run import Measured, bench, warm
-from tlxify.bench.session import config_text
-from tlxify.bench.shapes import filling, named, title
+from tlxify.bench.shapes import config_text, filling, named, title
 from tlxify.pipeline import SCHEDULES, TIERS
 from tlxify.verify.cases import Case
 from tlxify.verify.child import Limits

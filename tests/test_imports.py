@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 NOUNS = frozenset(
     f"tlxify.{name}"
     for name in (
-        *("source", "contract", "model", "facts", "plan", "poly", "starts", "verdict"),
+        *("source", "contract", "model", "facts", "limit", "plan", "poly", "starts", "verdict"),
         *("conversion", "outcome", "diagnostics", "catalogue", "suppress", "slice", "fingerprint", "reach"),
     )
 )
@@ -195,7 +195,7 @@ def test_only_the_command_line_prints_or_exits() -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("module", ["tlxify", "tlxify.cli", "tlxify.doctor", "tlxify.verify"])
+@pytest.mark.parametrize("module", ["tlxify", "tlxify.cli", "tlxify.doctor", "tlxify.verify", "tlxify.limits.launch"])
 def test_importing_needs_neither_triton_nor_torch_nor_numpy(module: str) -> None:
     code = f"import sys, {module}\nprint(*sorted({set(HEAVY)!r} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

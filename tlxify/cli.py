@@ -49,6 +49,7 @@ from .render.diff import diff
 from .render.dump import dump as outline
 from .render.findings import finding
 from .render.ladder import ladder
+from .render.limits import limit_block
 from .render.plan import plan_tables
 from .render.roles import role_map
 from .source import SourceFile
@@ -96,11 +97,13 @@ def main(debug: bool) -> None:
 
 
 def describe(kernel: KernelOutcome, source: SourceFile) -> Iterator[RenderableType]:
-    """One kernel's part of a report: verdict word, role map, findings, plan."""
+    """One kernel's part of a report: verdict word, role map, findings, what limits it, plan."""
     yield heading(f"{kernel.name} ({source.path}:{kernel.span.line}): {kernel.verdict_word}")
     if kernel.roles:
         yield role_map(kernel.roles)
     yield from (finding(item, source) for item in kernel.diagnostics)
+    if kernel.limit is not None:
+        yield from limit_block(kernel.limit)
     if kernel.plan is not None:
         yield from plan_tables(kernel.plan, kernel.contract)
 
@@ -201,6 +204,7 @@ def save_proofs(job: Job, conversion: FileConversion, path: Path) -> None:
 @tiles_option
 @tier_option
 @gate_option
+@click.option("--shapes", multiple=True, metavar="M=4096,N=…", help="Say what limits these sizes (repeatable).")
 @contract_option
 @json_option
 def analyze(
@@ -210,13 +214,22 @@ def analyze(
     tiles: str | None,
     tier: str,
     ungated: bool,
+    shapes: tuple[str, ...],
     show_contract: bool,
     as_json: bool,
 ) -> None:
-    """Shows which warps would run each statement of FILE, the plan, and what stands in the way."""
+    """Shows which warps would run each statement of FILE, what limits it, the plan, and what stands in the way."""
+    from .bench.shapes import Unknown, parse
+    from .limits import limited
+
+    try:
+        sizes = [parse(text) for text in shapes]
+    except Unknown as error:
+        raise click.UsageError(str(error)) from error
     job = Job()
     for path in paths:
         conversion = converted(path, kernels, schedule, profitable=not ungated, tiles=tiles, tier=tier)
+        conversion = limited(conversion, sizes)
         job.conversions.append(conversion)
         if not as_json:
             for kernel in conversion.kernels:

@@ -315,6 +315,23 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
+class Operation:
+    """Something done to every element of a block of data: an operator, a function, a cast, a reduction.
+
+    What only says where memory lies or where a tile ends is none, and neither is a sum that a dot adds up in.
+    """
+
+    #: The operator's sign, or the function's name ("exp2", "max").
+    name: str
+    statement: Span
+    loops: tuple[Span, ...]
+    branches: tuple[Span, ...]
+    arms: tuple[Span, ...]
+    #: Of its result, or of what it reduces.
+    axes: tuple[AxisId | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LoopFact:
     """A counted loop."""
 
@@ -416,6 +433,8 @@ class Facts:
     effects: tuple[tuple[Span, str], ...] = ()
     #: Functions applied to every element of a tile of two axes ("exp", "where"), with their statements.
     elementwise: tuple[tuple[Span, str], ...] = ()
+    #: What is done to the elements of blocks besides loading, multiplying and storing them.
+    operations: tuple[Operation, ...] = ()
     #: Why a load or store is not a strided tile, by its span.
     problems: tuple[tuple[Span, Diagnostic], ...] = ()
     #: Constexpr parameters that name the target dtype of a cast.

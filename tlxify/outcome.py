@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from .contract import Contract
 from .diagnostics import Diagnostic
+from .limit import Limit, Untold
 from .source import SourceFile, Span
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class KernelOutcome:
     contract: Contract | None = None
     #: What `verify` checks; None unless converted.
     conversion: Conversion | None = None
+    #: What limits it, or why that cannot be said; None unless asked for.
+    limit: Limit | Untold | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import tlxify
 from tlxify.cli import main
 from tlxify.contract import Contract
 from tlxify.conversion import Conversion
-from tlxify.diagnostics import Diagnostic
+from tlxify.diagnostics import Decline, Diagnostic
 from tlxify.outcome import FileConversion, KernelOutcome, RoleLine
 from tlxify.source import SourceFile, Span
 from tlxify.verdict import Evidence, Rung, Verdict
@@ -52,6 +52,10 @@ class Fakes:
         if isinstance(self.outcome, Exception):
             raise self.outcome
         return self.outcome(source)
+
+    def analyze(self, source: SourceFile, kernel: str | None = None) -> tuple[object, ...]:
+        """Nothing that says what limits a kernel."""
+        raise Decline("TLX104", SPAN, what="a fake")
 
     def verify(
         self,
@@ -98,7 +102,7 @@ def reached(conversion: Conversion, upto: Rung) -> Verdict:
 def fakes(monkeypatch: pytest.MonkeyPatch) -> Fakes:
     answers = Fakes()
     for name, attributes in (
-        ("tlxify.pipeline", {"convert": answers.convert}),
+        ("tlxify.pipeline", {"convert": answers.convert, "analyze": answers.analyze}),
         ("tlxify.verify", {"verify": answers.verify}),
     ):
         module = types.ModuleType(name)

@@ -33,6 +33,14 @@ def test_analyze_shows_roles_and_findings_but_no_diff(run, fakes, file):
     assert (result.exit_code, "TLX306" in result.stdout) == (1, True)
 
 
+def test_analyze_says_what_limits_a_kernel_or_why_it_cannot(run, fakes, file):
+    line = "limit: not known: it cannot be followed: "
+    assert line in run("analyze", file).stdout
+    assert line not in run("convert", file).stdout, "that is no part of a conversion"
+    bad = run("analyze", file, "--shapes", "M")
+    assert (bad.exit_code, "'M' is not NAME=NUMBER" in bad.stderr) == (2, True)
+
+
 def test_verify_goes_to_compiled_by_default(run, fakes, file):
     result = run("verify", file)
     assert result.exit_code == 0

@@ -56,6 +56,19 @@ def gemm(tmp_path, monkeypatch):
     return Path("matmul.py")
 
 
+def test_analyze_says_what_limits_the_corpus_gemm(run, gemm):
+    result = run("analyze", gemm)
+    assert result.exit_code == 0
+    assert "\nlimit: tensor cores\nlaunch         M=4096, N=8192, K=4096" in result.stdout
+    assert "2 × 128 × 256 × 64 FLOP / 3410 a cycle = 1230 cycles\n" in result.stdout
+    (kernel,) = json.loads(run("analyze", gemm, "--json").stdout)["files"][0]["kernels"]
+    assert (kernel["limit"]["word"], kernel["limit"]["trip"]["where"]) == ("tensor cores", "line 60")
+    short = run("analyze", gemm, "--shapes", "M=8192,N=8192,K=64")
+    assert "\nlimit: memory\nlaunch         M=8192, N=8192, K=64" in short.stdout
+    (kernel,) = json.loads(run("convert", gemm, "--json").stdout)["files"][0]["kernels"]
+    assert kernel["limit"] is None, "only analyze asks"
+
+
 def test_the_corpus_gemm_converts_and_nothing_is_written(run, gemm):
     before = gemm.read_bytes()
     result = run("convert", gemm, "--verify", "none")

@@ -19,6 +19,7 @@ from ..facts import (
     Load,
     LoadText,
     Operand,
+    Operation,
     RowBound,
     Store,
     Sum,
@@ -34,7 +35,7 @@ from .boxes import Box, describe_box
 from .conditions import comparisons
 from .defuse import asks, names, names_beside, statement_facts
 from .elements import added_apart, added_in, operand_dtypes
-from .events import DotEvent, LoadEvent, StoreEvent
+from .events import DotEvent, LoadEvent, OperationEvent, StoreEvent
 from .floats import Floats
 from .interpret import Interpreter
 from .units import unit_strides
@@ -108,6 +109,7 @@ class _Assembly:
             comparisons=comparisons(self.events),
             effects=tuple((place.span, what) for place, what in self.events.effects),
             elementwise=tuple(dict.fromkeys((place.statement, name) for place, name in self.events.elementwise)),
+            operations=tuple(operation for event in self.events.operations for operation in self._operation(event)),
             problems=tuple(self.problems),
             casts=tuple(sorted(self.events.casts)),
             wide=wide_names(self.kernel.body),
@@ -260,6 +262,14 @@ class _Assembly:
             asks(node),
             None if narrowed is None else (ast.unparse(narrowed[0]), ast.unparse(narrowed[1])),
         )
+
+    def _operation(self, event: OperationEvent) -> Iterator[Operation]:
+        """What is done to data; positions, bounds and addresses are none."""
+        value, place = event.value, event.place
+        bounded = value.bounds is not None and not value.partial
+        if not (value.affine or bounded or self._pointer(value) is not None):
+            axes = self._roots(value.axes)
+            yield Operation(event.name, place.statement, place.loops, place.branches, place.arms, axes)
 
     def _block(self, event: LoadEvent | StoreEvent) -> BlockAccess | None:
         call, box, place = event.call, event.box, event.place

@@ -13,6 +13,7 @@ from ..source import Span
 from .language import HANDLERS, LANGUAGE, Call
 from .language.boxes import load_descriptor, store_descriptor
 from .language.elementwise import pointwise
+from .spreads import SIGNS
 from .values import Value, literal
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _method(run: Interpreter, node: ast.Call, function: ast.Attribute, keywords:
         return HANDLERS[name](run, Call(name, node, arguments, keywords))
     if method in _OPERATORS and len(arguments) == 2:
         left, right = (run.events.used(run.expression(argument), Span.of(node)) for argument in arguments)
-        return run.arithmetic.binary(_OPERATORS[method](), left, right)
+        return run.worked(SIGNS[_OPERATORS[method]], run.arithmetic.binary(_OPERATORS[method](), left, right))
     if method in _LOGICAL:
         return pointwise(run, Call(method, node, arguments, keywords), f"tl.{method}")
     if method in _DESCRIPTOR:

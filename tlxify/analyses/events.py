@@ -90,6 +90,16 @@ class DotEvent:
     elements: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class OperationEvent:
+    """Something done to every element of a block."""
+
+    name: str
+    place: Place
+    #: What came of it; of a reduction, what is reduced.
+    value: Value
+
+
 @dataclass(slots=True)
 class Events:
     """Everything recorded, in program order."""
@@ -104,6 +114,8 @@ class Events:
     effects: list[tuple[Place, str]] = field(default_factory=list)
     #: Functions that are applied to every element of a tile of two axes, by name.
     elementwise: list[tuple[Place, str]] = field(default_factory=list)
+    #: Operators, functions, casts and reductions of blocks.
+    operations: list[OperationEvent] = field(default_factory=list)
     #: Loads whose data something other than a dot (or a transposition on its way there) looks at, with the first place.
     other_uses: dict[int, Span] = field(default_factory=dict)
     #: Branches that ask a block.
@@ -157,4 +169,5 @@ class Events:
             self.returns,
             self.effects,
             self.elementwise,
+            self.operations,
         )

@@ -11,6 +11,7 @@ from ..poly import ONE, Poly, Symbol
 from ..source import Span
 from .calls import call
 from .language.shapes import transposed
+from .spreads import SIGNS
 from .values import MISSING, Value, literal, number
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def _both_or_either(run: Interpreter, node: ast.BoolOp) -> Value:
             operands.append(value)
     if not operands:
         return literal(not decisive)
-    return run.arithmetic.pointwise(*operands, template=f"({word.join('{}' for _ in operands)})")
+    return run.worked(
+        word.strip(), run.arithmetic.pointwise(*operands, template=f"({word.join('{}' for _ in operands)})")
+    )
 
 
 def _either(run: Interpreter, node: ast.IfExp) -> Value:
@@ -79,7 +82,10 @@ def _either(run: Interpreter, node: ast.IfExp) -> Value:
 
 def binary(run: Interpreter, op: ast.operator, left: Value, right: Value, span: Span) -> Value:
     """`left op right`, as a use of both sides."""
-    return run.arithmetic.binary(op, run.events.used(left, span), run.events.used(right, span))
+    result = run.arithmetic.binary(op, run.events.used(left, span), run.events.used(right, span))
+    if isinstance(op, ast.Add) and "dot" in (left.origin.kind, right.origin.kind):
+        return result  # the tensor cores add up in what the product is added to
+    return run.worked(SIGNS[type(op)], result)
 
 
 def _unary(run: Interpreter, op: ast.unaryop, operand: Value, span: Span) -> Value:
@@ -87,12 +93,12 @@ def _unary(run: Interpreter, op: ast.unaryop, operand: Value, span: Span) -> Val
         case ast.UAdd():
             return operand
         case ast.USub():
-            return run.arithmetic.negate(run.events.used(operand, span))
+            return run.worked("-", run.arithmetic.negate(run.events.used(operand, span)))
         case ast.Not() if operand.literal is not MISSING:
             return literal(not operand.literal)
         case _:
             template = "(not {})" if isinstance(op, ast.Not) else "(~{})"
-            return run.arithmetic.pointwise(run.events.used(operand, span), template=template)
+            return run.worked("~", run.arithmetic.pointwise(run.events.used(operand, span), template=template))
 
 
 def _name(run: Interpreter, node: ast.Name) -> Value:
@@ -139,7 +145,8 @@ def _compare(run: Interpreter, node: ast.Compare, left: Value, right: Value) -> 
             return literal(isinstance(op, ast.IsNot))
         what = left.poly.text() if left.poly is not None else "?"
         return Value(poly=Poly.of(Symbol(f"({what} is None)", launch=True, constexpr=True)))
-    return run.arithmetic.compare(op, run.events.used(left, span), run.events.used(right, span))
+    compared = run.arithmetic.compare(op, run.events.used(left, span), run.events.used(right, span))
+    return run.worked(SIGNS[type(op)], compared)
 
 
 def _subscript(run: Interpreter, node: ast.Subscript) -> Value:

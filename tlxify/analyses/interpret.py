@@ -19,7 +19,7 @@ from .arithmetic import Arithmetic
 from .arms import Choice, join_loads, join_masks
 from .axes import AxisTable
 from .elsewhere import Elsewhere
-from .events import Events, Place
+from .events import Events, OperationEvent, Place
 from .expressions import binary, evaluate
 from .hosted import Descriptors
 from .loops import for_loop, while_loop
@@ -138,6 +138,13 @@ class Interpreter:
         """Where `node` is, for an event."""
         span = self.statement if self.helpers else Span.of(node)
         return Place(span, self.statement, self.loops, self.branches, self.arms, self.helpers)
+
+    def worked(self, name: str, value: Value) -> Value:
+        """`value`, with a note that something was done to each of its elements."""
+        if value.axes:
+            place = Place(self.statement, self.statement, self.loops, self.branches, self.arms, self.helpers)
+            self.events.operations.append(OperationEvent(name, place, value))
+        return value
 
     def _return(self, statement: ast.Return, value: ast.expr | None) -> None:
         if self.helpers:

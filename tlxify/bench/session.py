@@ -33,6 +33,7 @@ from .cuda import CudaClock, ceilings
 from .figures import quartiles, ratios
 from .report import Row
 from .roofline import H200, Ceilings
+from .shapes import config_text
 from .sizes import Sizes, sizes_of
 from .tensors import Arguments, arguments_of, difference, sets_for
 from .work import Work
@@ -313,12 +314,6 @@ def _callable(text: str) -> Callable[..., Any]:
     sys.path.insert(0, os.getcwd())
     found: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return found
-
-
-def config_text(config: LaunchConfig) -> str:
-    """A config as a report names it."""
-    values = [f"{name}={value}" for name, value in config.values]
-    return ", ".join([*values, f"num_warps={config.num_warps}", f"num_stages={config.num_stages}"])
 
 
 def _alive() -> bool:

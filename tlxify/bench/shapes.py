@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..contract import Contract, cdiv
+from ..contract import Contract, LaunchConfig, cdiv
 from ..verify.cases import Case
 from ..verify.inputs import full_size_case
 from ..verify.layouts import usual_layouts
@@ -63,6 +63,12 @@ def title(contract: Contract, case: Case) -> str:
     layouts = [f"{name} {layout}" for name, layout in case.layouts if layout != "rows"]
     strides = [f"{name}={value}" for name, value in case.values if _is_stride(contract, name) and value != 1]
     return "; ".join(", ".join(part) for part in (sizes, list(dtypes), layouts, strides) if part)
+
+
+def config_text(config: LaunchConfig) -> str:
+    """A config as a report names it."""
+    values = [f"{name}={value}" for name, value in config.values]
+    return ", ".join([*values, f"num_warps={config.num_warps}", f"num_stages={config.num_stages}"])
 
 
 def _is_stride(contract: Contract, name: str) -> bool:

@@ -64,16 +64,11 @@ def _operands(facts: Facts) -> Iterator[str]:
 
 def _per_program(dot: Dot, contract: Contract, facts: Facts, sizes: Sizes) -> float:
     """Operations of a dot in the mean program."""
-    lengths = {axis.id: axis.length for axis in facts.axes}
-    total = 2.0
-    for axis in (*dot.a.axes, dot.b.axes[-1]):
-        if axis is None:
-            raise KeyError("an axis of a dot without a length")
-        total *= value_of(lengths[axis], sizes)
+    total = 2.0 * math.prod(product_of(dot, facts, sizes))
     for span in dot.loops:
         loop = next(loop for loop in facts.loops if loop.span == span)
         try:
-            total *= _trips(loop, sizes)
+            total *= trips_of(loop, sizes)
         except KeyError:
             if contract.contracted is None or len(dot.loops) > 1:
                 raise
@@ -82,11 +77,27 @@ def _per_program(dot: Dot, contract: Contract, facts: Facts, sizes: Sizes) -> fl
     return total
 
 
-def _trips(loop: LoopFact, sizes: Sizes) -> float:
-    """Trips of a loop in the mean program."""
+def product_of(dot: Dot, facts: Facts, sizes: Sizes) -> tuple[float, float, float]:
+    """Rows, depth and columns of one product, in elements. Raises KeyError where the launch does not tell."""
+    lengths = {axis.id: axis.length for axis in facts.axes}
+    rows, depth, columns = (
+        value_of(lengths[axis], sizes) if axis is not None else 0.0 for axis in (*dot.a.axes, dot.b.axes[-1])
+    )
+    if not rows * depth * columns:
+        raise KeyError("an axis of a dot without a length")
+    return rows, depth, columns
+
+
+def deals(loop: LoopFact) -> bool:
+    """Whether programs deal the trips of a loop out among themselves."""
+    return loop.step is not None and any(symbol.name.startswith("tl.num_programs") for symbol in loop.step.symbols)
+
+
+def trips_of(loop: LoopFact, sizes: Sizes) -> float:
+    """Trips of a loop in the mean program. Raises KeyError where the launch does not tell."""
     if loop.start is None or loop.stop is None or loop.step is None:
         raise KeyError("the bounds of a loop")
-    if any(symbol.name.startswith("tl.num_programs") for symbol in loop.step.symbols):
+    if deals(loop):
         # Programs deal things out among themselves: from the first program on, all of them.
         sizes = replace(sizes, known={**sizes.known, **{f"tl.program_id({axis})": 0 for axis in range(3)}})
         return max(0.0, (value_of(loop.stop, sizes) - value_of(loop.start, sizes)) / value_of(loop.step, sizes))

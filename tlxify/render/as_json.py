@@ -6,8 +6,10 @@ The layout is public: raise `SCHEMA` when a key changes its meaning.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from ..diagnostics import Diagnostic
+from ..limit import Limit, Untold
 from ..outcome import FileConversion, KernelOutcome, RoleLine
 from ..source import SourceFile
 from ..verdict import Verdict
@@ -62,6 +64,22 @@ def role_data(line: RoleLine) -> dict[str, object]:
     return data if line.file is None else data | {"file": line.file}
 
 
+def limit_data(limit: Limit | Untold | None) -> dict[str, object] | None:
+    """What limits a kernel, with everything that it follows from; `word` is None where that is not known."""
+    match limit:
+        case None:
+            return None
+        case Untold(why=why):
+            return {"word": None, "why": why}
+        case Limit(trip=trip, rates=rates, spread=spread):
+            data = {"word": limit.word, "intensity": limit.intensity, "ridge": rates.ridge, **asdict(limit)}
+            if trip is not None:
+                effort = trip.effort
+                cycles = {"tensor": effort.tensor, "memory": effort.memory(rates), "vector": effort.vector(rates)}
+                data["trip"] = {**asdict(trip), "cycles": cycles}
+            return data if spread is None else data | {"spread": {**asdict(spread), "idle": spread.idle}}
+
+
 def kernel_data(kernel: KernelOutcome, source: SourceFile, verdict: Verdict | None) -> dict[str, object]:
     """One kernel."""
     return {
@@ -71,6 +89,7 @@ def kernel_data(kernel: KernelOutcome, source: SourceFile, verdict: Verdict | No
         "codes": sorted({diagnostic.code for diagnostic in kernel.diagnostics}),
         "diagnostics": [diagnostic_data(diagnostic, source) for diagnostic in kernel.diagnostics],
         "roles": [role_data(line) for line in kernel.roles],
+        "limit": limit_data(kernel.limit),
         "plan": None if kernel.plan is None else dump(kernel.plan),
         "verification": None if verdict is None else verdict_data(verdict),
     }

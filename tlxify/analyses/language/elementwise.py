@@ -46,7 +46,7 @@ def _pointwise(run: Interpreter, call: Call, name: str, values: list[Value]) -> 
     result = run.arithmetic.pointwise(*values, template=f"{name}({written})")
     if len(result.axes) == 2:
         run.events.elementwise.append((run.place(call.node), name.rpartition(".")[2]))
-    return result
+    return run.worked(name.rpartition(".")[2], result)
 
 
 @handles("where")
@@ -102,7 +102,7 @@ def cast(run: Interpreter, call: Call) -> Value:
         return pure(f"{{}}.to({ast.unparse(dtype) if dtype else ''})", value) if not value.loads else value
     integer = target.reference is not None and target.reference.removeprefix(LANGUAGE) in _INTEGERS
     data = run.events.used(value, call.span).data(value.axes)
-    return replace(data, why=value.why, spread=value.spread if integer else None)
+    return run.worked("to", replace(data, why=value.why, spread=value.spread if integer else None))
 
 
 @handles("swizzle2d")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def reduce(run: Interpreter, call: Call) -> Value:
     """The value without one of its axes, or without any; with `keep_dims` their length becomes one."""
     value = run.events.used(run.expression(call.need(0, "input")), call.span)
+    run.worked(call.name, value)
     axis, keep = call.get(1, "axis"), call.keywords.get("keep_dims")
     which = None if axis is None else run.expression(axis).literal
     keeps = keep is not None and run.expression(keep).literal is True
@@ -37,7 +38,7 @@ def scan(run: Interpreter, call: Call) -> Value:
     value = run.expression(call.need(0, "input"))
     if "axis" in call.keywords:
         run.events.used(run.expression(call.keywords["axis"]), call.span)
-    return opaque(run, value, call.span)
+    return opaque(run, run.worked(call.name, value), call.span)
 
 
 @handles("gather")
