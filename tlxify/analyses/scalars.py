@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..contract import FLOAT16_DTYPES, TensorSpec
+from ..contract import FLOAT16_DTYPES, Drawn, TensorSpec
 from ..facts import Facts, Load, LoopFact, StatementFact
 from ..poly import ONE, Poly, Symbol
 from .alternatives import alternatives
@@ -56,7 +56,9 @@ class Scalars:
         sides = (side for dot in self.facts.dots for side in (dot.a, dot.b) if ".to(" not in side.text)
         multiplied = {load for side in sides for load in side.loads} & {load.id for load in self._loads(pointer)}
         dtypes = ("i32",) if values else FLOAT16_DTYPES if multiplied else ("fp32",)
-        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, dtypes, tuple(values))
+        # Indices that nothing is asked of pick any of what there is; else the numbers that decide something are drawn.
+        drawn: Drawn = "between" if tuple(values) == ("0", f"count_{pointer} - 1") else "chosen"
+        return TensorSpec(pointer, (length,), ("1",), True, False, pointer, dtypes, tuple(values), drawn)
 
     def _reached(self, load: Load) -> list[str | None]:
         """The largest offsets of a load, one for every form that its offset may take; None for what is not known."""

@@ -435,7 +435,10 @@ def _options(contract: Contract) -> Iterator[Case]:
     specs: list[tuple[str, tuple[object, ...]]] = [
         (spec.name, spec.choices) for spec in contract.constexprs if spec.says is None
     ]
-    specs += [(scalar.name, scalar.choices) for scalar in contract.scalars if scalar.kind != "stride"]
+    numbers = [(scalar.name, scalar.choices) for scalar in contract.scalars if scalar.kind != "stride"]
+    specs += numbers
+    # What numbers from memory are compared with shows where there are many of these.
+    many = [replace(case, path="claimed") for case in _programs(contract, 1)]
     flags = {spec.name: True for spec in contract.constexprs if spec.kind == "flag" and True in spec.choices}
     flags = {name: value for name, value in flags.items() if name not in constants}
     if len(flags) > 1:
@@ -446,6 +449,8 @@ def _options(contract: Contract) -> Iterator[Case]:
             continue
         for choice in choices[1:]:
             cases = [(base, f"{name} = {choice!r}")]
+            if (name, choices) in numbers:
+                cases += [(case, f"{name} = {choice!r}, many programs") for case in many]
             if choice is True and whole.values != base.values:
                 cases.append((whole, f"{name} = {choice!r}, whole tiles"))
             for case, what in cases:
