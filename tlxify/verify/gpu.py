@@ -198,6 +198,8 @@ class Session:
             if others > MEASURED:
                 break
             if (text := self._differs(case, other, first)) is not None:
+                if case.data == "large" and any(spec.reads and spec.writes for spec in self.contract.tensors):
+                    return None  # which of the sums that are added up is out of range depends on their order
                 self.record.source_varies.append(f"{case.name}: its own repeats differ: {text}")
                 return None
         self.record.unstable_source |= others > 0
