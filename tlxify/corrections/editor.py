@@ -64,6 +64,7 @@ class Editor:
         self.covered = dict(contract.covered)
         self.aligned = set(contract.aligned)
         self.absent = set(contract.absent)
+        self.unread = set(contract.unread)
         self.free = list(contract.free_sizes)
 
     def apply(self, entries: Mapping[str, object]) -> Contract:
@@ -112,6 +113,7 @@ class Editor:
             aligned=tuple(sorted(self.aligned)),
             computed=tuple(self.computed.items()),
             absent=tuple(name for name in self.signature.parameters if name in self.absent),
+            unread=tuple(name for name in self.signature.parameters if name in self.unread),
             bounds=tuple((name, *self.bounds[name]) for name in ranked),
             origin="given" if self.contract.origin == "given" else "corrected",
             **changes,  # type: ignore[arg-type]
@@ -140,6 +142,7 @@ class Editor:
             table.pop(name, None)
         self.aligned.discard(name)
         self.absent.discard(name)
+        self.unread.discard(name)
 
     def _tensor(self, name: str, match: re.Match[str]) -> None:
         before = self.tensors.get(name)
@@ -269,6 +272,8 @@ class Editor:
             self.bounds[name] = said.bounds
         if said.aligned:
             self.aligned.add(name)
+        if said.unread:
+            self.unread.add(name)
 
     def _value(self, name: str, text: str, scalar: ScalarSpec | None) -> Said:
         """An entry that is a literal, or an expression without its `=`."""

@@ -30,6 +30,7 @@ CLAUSE = re.compile(
     r"|covered_by\((?P<cover>.+?)\)(?![^,\s])"
     r"|says\((?P<says>\w+)\)"
     r"|(?P<aligned>aligned)\b"
+    r"|(?P<unread>unread)\b"
     r"|(?P<low>\d+)\.\.(?P<high>\d*)"
     r"|=\s*(?P<expression>.+)"
 )

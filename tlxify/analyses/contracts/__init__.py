@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ...contract import Contract, ScalarSpec
+from ...contract import ConstexprSpec, Contract, ScalarSpec
 from ...diagnostics import Decline
 from ...facts import Facts
 from ...model import Kernel
@@ -22,9 +22,11 @@ from .hosted import without_descriptors
 from .integers import symbols_in
 from .launching import configs, counted_programs, tuned, with_idle_programs
 from .launching import grid as grid_of
+from .ordering import as_launched
 from .picking import thresholds
 from .roles import covered, loaded, masked, remaining, roles, stops_with, walked
 from .tensors import Tensors
+from .unread import constant, scalar, told, unread, usual
 
 
 def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
@@ -34,7 +36,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
     sites = call_sites(kernel)
     tensors = Tensors(facts, extents, tiles, frozenset().union(*(site.strides for site in sites)))
-    specs = valid(kernel, facts, tensors.specs())
+    specs = as_launched(valid(kernel, facts, tensors.specs()), sites)
     _told(facts)
     free = list(tensors.sizes)
     sizes = words(e for t in specs if t.name in tensors.views for e in t.shape)
@@ -43,9 +45,12 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     rows, columns, depth = roles(facts, extents)
     pointers = {spec.name for spec in specs}
     absent = _absent(kernel, facts) - pointers
-    scalars, constexprs = [], []
+    ignored = unread(kernel) - pointers - absent - sizes - strides - tiles
+    place = {param.name: number for number, param in enumerate(kernel.params)}
+    scalars: list[ScalarSpec] = []
+    constexprs: list[ConstexprSpec] = []
     for param in kernel.params:
-        if param.name in pointers | absent:
+        if param.name in pointers | absent | ignored:
             continue
         if param.name in sizes and not (param.constexpr and param.name in tiles):
             scalars.append(ScalarSpec(param.name, "size", param.constexpr))
@@ -88,6 +93,16 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
     specs, free = counted_programs(specs, free, grid)
+    readable = {p.name for p in kernel.params} - ignored | {*free}
+    follows = told(ignored, sites, grid, {spec.name: spec for spec in specs}, readable)
+    computed = follows | computed
+    sizes_told = ignored & (computed.keys() | words(grid))
+    unseen = [param for param in kernel.params if param.name in ignored]
+    constexprs += [constant(param, sites) for param in unseen if param.constexpr]
+    scalars += [scalar(param, sites, sizes_told) for param in unseen if not param.constexpr]
+    scalars.sort(key=lambda spec: place[spec.name])
+    constexprs.sort(key=lambda spec: place[spec.name])
+    settled = sizes_told | {name for config in chosen for name, _ in config.values}
     return Contract(
         kernel=kernel.name,
         parameters=tuple(p.name for p in kernel.params),
@@ -112,6 +127,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         covered=tuple(partly.items()),
         tuned=tuned(kernel),
         absent=tuple(p.name for p in kernel.params if p.name in absent),
+        unread=tuple(p.name for p in kernel.params if p.name in ignored - settled and usual(p, sites) is None),
     )
 
 
