@@ -23,6 +23,7 @@ from .integers import symbols_in
 from .launching import configs, counted_programs, tuned, with_idle_programs
 from .launching import grid as grid_of
 from .ordering import as_launched
+from .outputs import stored
 from .picking import thresholds
 from .roles import covered, loaded, masked, remaining, roles, stops_with, walked
 from .tensors import Tensors
@@ -36,7 +37,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
     sites = call_sites(kernel)
     tensors = Tensors(facts, extents, tiles, frozenset().union(*(site.strides for site in sites)))
-    specs = as_launched(valid(kernel, facts, tensors.specs()), sites)
+    specs = as_launched(stored(kernel, facts, valid(kernel, facts, tensors.specs())), sites)
     _told(facts)
     free = list(tensors.sizes)
     sizes = words(e for t in specs if t.name in tensors.views for e in t.shape)

@@ -19,7 +19,10 @@ def as_launched(specs: Iterable[TensorSpec], sites: Sequence[CallSite]) -> list[
 
 
 def _ordered(spec: TensorSpec, sites: Sequence[CallSite]) -> TensorSpec:
-    told = {p.parameter: p.axis for site in sites for p in site.pitches if p.pointer == spec.name}
+    passed = [pitch for site in sites for pitch in site.pitches]
+    # A stride of one tensor serves another one of the same shape: its own tells more.
+    passed.sort(key=lambda pitch: pitch.pointer == spec.name)
+    told = {pitch.parameter: pitch.axis for pitch in passed}
     places = [place for place, stride in enumerate(spec.strides) if stride in told]
     axes = [told[spec.strides[place]] for place in places]
     mixed = min(axes, default=0) < 0 <= max(axes, default=0)
