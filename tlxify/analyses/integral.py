@@ -144,10 +144,15 @@ def _joined(kinds: Iterable[str | None]) -> str | None:
     found = {*kinds}
     if FLOAT in found:
         return FLOAT
+    sized = {kind for kind in found if kind not in (None, WRITTEN)}
     if None in found:
         return None
-    sized = found - {WRITTEN}
     if sized == {TRUTH} and WRITTEN in found:
         return "i32"
     # Of two of one width the signed one: only what overflows tells them apart.
-    return max(sized, key=lambda kind: (int(kind[1:]), kind.startswith("i")), default=WRITTEN)
+    return max(sized, key=lambda kind: (width(kind), str(kind).startswith("i")), default=WRITTEN)
+
+
+def width(kind: str | None) -> int:
+    """Bits of an integer type; 0 for what is none."""
+    return 0 if kind in (None, WRITTEN, FLOAT) else int(str(kind)[1:])

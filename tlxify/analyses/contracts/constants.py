@@ -15,7 +15,7 @@ from .integers import drawn, integers, symbols_in
 PRECISIONS = ("tf32", "ieee")
 #: For numbers of unknown meaning: mostly how many tiles are grouped for the L2.
 DEFAULT_INT = 4
-#: For numbers that are multiplied with, and for those that random ones are compared with: some of them are on each side.
+#: For numbers that are multiplied with, and for those that random ones are compared with: some lie on each side.
 FACTORS = (0.5, 1.0)
 CHANCES = (0.25, 0.5)
 #: For numbers of elements that tiles start behind: the TMA starts at whole 16 bytes.

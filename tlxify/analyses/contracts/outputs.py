@@ -14,7 +14,7 @@ from ...contract import TensorSpec
 from ...facts import Facts, Store
 from ...model import Kernel
 from ...source import Span
-from ..integral import FLOAT, TRUTH, WRITTEN, Integers
+from ..integral import FLOAT, TRUTH, WRITTEN, Integers, width
 from .integers import integers, symbols_in
 from .operands import pointer_of
 
@@ -54,8 +54,7 @@ def _element(stores: list[Store], kinds: list[str | None]) -> str | None:
     if None in kinds or FLOAT in kinds:
         # What is loaded may be anything: a float, as a rule.
         return "i32" if BITS & {*atomics} else "fp32" if narrow else None
-    sized = {kind for kind in kinds if kind not in (None, WRITTEN)}
-    widest = max(sized, key=lambda kind: int(kind[1:]), default=WRITTEN)
+    widest = max(kinds, key=width)
     if atomics:
         return widest if widest in ATOMIC else "i32"
     if widest == WRITTEN:
