@@ -6,6 +6,7 @@ import pytest
 
 from tlxify.config import Contracts
 from tlxify.contracting import any_contract
+from tlxify.diagnostics import Decline
 from tlxify.pairing import find
 from tlxify.source import SourceFile
 
@@ -101,3 +102,38 @@ def test_a_running_position_is_as_wide_as_what_it_is_chosen_from():
         "best = 0; for start in range(0, n, BLOCK):;     best = tl.where(start > 3, tl.argmax(x, axis=0) + start, best)"
     )
     assert dtypes(f"{loop}; tl.store(y_ptr + pid, best)") == ("i32",)
+
+
+LOCK = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, lock_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * N + at, mask=at < N, other=0.0)
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    y = tl.load(y_ptr + at, mask=at < N, other=0.0)
+    tl.store(y_ptr + at, x + y, mask=at < N)
+    tl.atomic_xchg(lock_ptr, 0)
+"""
+
+
+def test_a_lock_is_free_at_first():
+    found = any_contract(find(SourceFile("kernel.py", LOCK), "kernel"), Contracts(None, "kernel.py"))
+    lock = next(spec for spec in found.tensors if spec.name == "lock_ptr")
+    assert (lock.dtypes, lock.values, lock.shape) == (("i32",), ("0",), ())
+
+
+def test_a_refusal_names_the_kernel_and_ends_once():
+    text = LOCK.replace("tl.load(x_ptr + row * N + at", "tl.load(x_ptr + at * at")
+    with pytest.raises(Decline) as refusal:
+        any_contract(find(SourceFile("kernel.py", text), "kernel"), Contracts(None, "kernel.py"))
+    message = refusal.value.diagnostic.message
+    assert message.startswith(
+        "What a valid launch of `kernel` looks like cannot be told from its code: Where `x_ptr` lies"
+    )
+    assert not message.endswith("..")

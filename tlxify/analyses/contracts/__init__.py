@@ -143,7 +143,7 @@ def _told(facts: Facts) -> None:
                 symbols = symbols_in(place) if place is not None else ()
                 if any(symbol.name.startswith(REDUCED) for symbol in symbols):
                     why = f"which numbers the elements may be that `{place}` is computed of is not known"
-                    raise Decline("TLX606", span, name=access.pointer, why=why)
+                    raise Decline("TLX606", span, name=facts.kernel, why=why)
 
 
 def _lengths(kernel: Kernel) -> set[str]:

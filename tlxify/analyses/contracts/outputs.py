@@ -43,8 +43,20 @@ def stored(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Te
         if stores and alone and not spec.values:
             kinds = [found.of(values[store.value]) if store.value in values else None for store in stores]
             dtype = _element(stores, kinds)
+            free = _expected(values[store.span] for store in stores if store.kind == "atomic_cas")
+            spec = replace(spec, values=free) if dtype in ATOMIC and free else spec
         result.append(spec if dtype is None else replace(spec, dtypes=(dtype,), deep=None))
     return result
+
+
+def _expected(calls: Iterable[ast.expr]) -> tuple[str, ...]:
+    """What a lock is compared with: with that it begins, for nobody would give back one that is taken."""
+    found = []
+    for call in calls:
+        match call:
+            case ast.Call(args=[_, ast.Constant(value=int() as number), *_]):
+                found.append(str(number))
+    return tuple(dict.fromkeys(found))
 
 
 def _element(stores: list[Store], kinds: list[str | None]) -> str | None:
