@@ -111,7 +111,9 @@ def _told(kernel: Kernel, contract: Contract, said: Contracts) -> Contract:
     entries = said.of(kernel.name)
     parameters = tuple(param.name for param in kernel.params)
     names = (*contract.parameters, *(name for name in parameters if name not in contract.parameters))
-    known = Signature(kernel.name, names, frozenset())
+    constexprs = {param.name for param in kernel.params if param.constexpr}
+    shared = {name for config in contract.configs for name, _ in config.values}
+    known = Signature(kernel.name, names, frozenset(constexprs | shared))
     try:
         for key in entries:
             if key not in parameters and key not in LAUNCH:

@@ -16,6 +16,7 @@ from ..contract import (
     ConstexprSpec,
     Contract,
     Drawn,
+    LaunchConfig,
     NoValue,
     ScalarSpec,
     TensorSpec,
@@ -91,10 +92,7 @@ class Editor:
                 self._pair("tiles", text, "by") for text in grammar.texts_of("tiles", entries["tiles"])
             )
         if "configs" in entries:
-            changes |= {
-                "configs": tuple(map(grammar.launch_config, grammar.texts_of("configs", entries["configs"]))),
-                "configs_known": True,
-            }
+            changes |= {"configs": tuple(self._configs(entries["configs"])), "configs_known": True}
         self._valued([key for key in entries if key in self.constexprs], changes.get("configs", self.contract.configs))
         for text in grammar.texts_of("multiples", entries.get("multiples", [])):
             size, step = self._pair("multiples", text, "of")
@@ -253,7 +251,8 @@ class Editor:
             free = said.bounds is None and said.expression is None and not said.choices
             said = said.over(replace(kept, cover=self.covered.get(name) if free else None))
         self._forget(name)
-        choices = said.choices or ()
+        # Compile-time numbers need values of their own: a config says them, or nobody.
+        choices = said.choices or (_usual(kind, old_scalar, said) if not constexpr or kind == "flag" else ())
         if said.dtype_of is not None and said.says is None:
             self.constexprs[name] = ConstexprSpec(name, "dtype", (), said.dtype_of)
         elif constexpr and kind not in ("size", "stride"):
@@ -329,6 +328,20 @@ class Editor:
             raise grammar.ContractTextError("trips", f"cannot read {text!r}", "cdiv(K, BLOCK_K) or unknown")
         return match[1], match[2]
 
+    def _configs(self, entry: object) -> Iterator[LaunchConfig]:
+        texts = grammar.texts_of("configs", entry)
+        if not texts:
+            raise grammar.ContractTextError(
+                "configs", "there is none", 'at least one, as in ["BLOCK_M=128, num_warps=8"]'
+            )
+        settable = [name for name in self.signature.parameters if name in self.signature.constexprs]
+        for text in texts:
+            config = grammar.launch_config(text)
+            if strange := [name for name, _ in config.values if name not in settable]:
+                why = f"{strange[0]!r} is no compile-time parameter of {self.signature.kernel}"
+                raise grammar.ContractTextError("configs", why, ", ".join((*settable, *grammar.OPTIONS)))
+            yield config
+
     def _pair(self, key: str, text: str, word: str) -> tuple[str, str]:
         size, found, tile = text.partition(f" {word} ")
         if not found:
@@ -354,6 +367,18 @@ class Editor:
                     f'its parameters, or a size that none of them holds: free = ["{name}"]',
                 )
             yield part
+
+
+def _usual(kind: str, before: ScalarSpec | None, said: Said) -> tuple[Any, ...]:
+    """What is tried of a number of which only the kind is said: what was, if that is of this kind.
+
+    One value alone would not tell a factor from none: 1 times anything is that.
+    """
+    if said.expression is not None or said.bounds is not None or said.dtype_of is not None:
+        return ()
+    if before is not None and before.kind == kind and before.choices:
+        return before.choices
+    return grammar.TRIED.get(kind, ())
 
 
 def _use(spec: TensorSpec) -> str:
