@@ -27,6 +27,7 @@ from .outputs import stored
 from .picking import thresholds
 from .roles import covered, loaded, masked, remaining, roles, stops_with, walked
 from .tensors import Tensors
+from .turns import taken_in_turns
 from .unread import constant, scalar, told, unread, usual
 
 
@@ -93,6 +94,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     free += sorted(words(computed.values()) - names - set(free))
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
+    grid = taken_in_turns(facts, grid)
     specs, free = counted_programs(specs, free, grid)
     readable = {p.name for p in kernel.params} - ignored | {*free}
     follows = told(ignored, sites, grid, {spec.name: spec for spec in specs}, readable)
