@@ -11,7 +11,7 @@ import pytest
 from tests.test_corpus import KERNELS, converted, name
 from tests.verify.samples import CONTRACT
 from tlxify.config import ConfigError, contracts_of
-from tlxify.contract import ELEMENT_TYPES, Contract, LaunchConfig
+from tlxify.contract import ELEMENT_TYPES, Contract, LaunchConfig, ScalarSpec
 from tlxify.corrections import ContractTextError, Signature, corrected, given
 from tlxify.pipeline import analyze, convert
 from tlxify.render.contract import contract_text
@@ -176,6 +176,13 @@ def test_what_the_analyses_took_for_something_else_can_be_put_right():
         ("tiles", ["M / BLOCK_M"], '"M by BLOCK_M"'),
         ("configs", ["BLOCK_M: 64"], '"BLOCK_M=128'),
         ("configs", "BLOCK_M=64", "is no list of texts"),
+        ("configs", [], "there is none; allowed: at least one"),
+        (
+            "configs",
+            ["BLOK=64"],
+            "'BLOK' is no compile-time parameter of gemm; allowed: BLOCK_M, .*num_warps, num_stages",
+        ),
+        ("configs", ["M=64"], "'M' is no compile-time parameter of gemm"),
         ("free", ["heads and shoulders"], "cannot read"),
         (
             "ACTIVATION",
@@ -202,6 +209,22 @@ def test_lengths_may_get_their_values_in_any_way():
     corrected(
         CONTRACT, SIGNATURE, {"ACTIVATION": "tile", "configs": ["BLOCK_M=64, BLOCK_N=64, BLOCK_K=64, ACTIVATION=1"]}
     )
+
+
+def test_a_kind_alone_keeps_what_was_tried_or_gets_several():
+    factor = replace(CONTRACT, scalars=(*CONTRACT.scalars, ScalarSpec("alpha", "float", choices=(0.25, 0.5))))
+    signature = replace(SIGNATURE, parameters=(*SIGNATURE.parameters, "alpha"))
+
+    def choices(contract, entry):
+        found = corrected(contract, signature, {"alpha": entry})
+        return next((spec.kind, spec.choices) for spec in found.scalars if spec.name == "alpha")
+
+    assert choices(factor, "float") == ("float", (0.25, 0.5))
+    assert choices(factor, "float in {2.0}") == ("float", (2.0,))
+    assert choices(factor, "int") == ("int", (1, 2))
+    assert choices(factor, "int 1..4") == ("int", ())
+    # 1 alone would hide that a version forgets to multiply.
+    assert choices(CONTRACT, "float") == ("float", (0.5, 1.0))
 
 
 def test_every_element_type_has_a_storage():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,7 +34,9 @@ class Contracts:
         return self.entries.get(kernel, {})
 
     def error(self, kernel: str, why: object) -> ConfigError:
-        """What is wrong with an entry of a kernel."""
+        """What is wrong with an entry of a kernel; where no project says it, a call did."""
+        if self.project is None:
+            return ConfigError(f"the contract of {self.file}::{kernel}: {why}")
         return ConfigError(f'{self.project}: [tool.tlxify.contracts."{self.file}::{kernel}"] {why}')
 
 
@@ -73,17 +76,58 @@ def contracts_of(path: Path) -> Contracts:
     if project is None:
         return Contracts(None, path.name)
     file = path.relative_to(project.parent).as_posix()
+    return Contracts(
+        project, file, {kernel: entries for name, kernel, entries in _named(project, file) if name == file}
+    )
+
+
+def _named(project: Path, example: str) -> Iterator[tuple[str, str, Mapping[str, object]]]:
+    """The tables of all files: file, kernel and entries. Raises ConfigError, with `example` as the file's name."""
     contracts = _table(project).get("contracts", {})
     if not isinstance(contracts, dict):
         raise ConfigError(
             f'{project}: tool.tlxify.contracts is no table; allowed: [tool.tlxify.contracts."file::kernel"]'
         )
-    found: dict[str, Mapping[str, object]] = {}
     for key, entries in contracts.items():
         name, separator, kernel = key.rpartition("::")
         if not separator or not isinstance(entries, dict):
-            allowed = f'a table by the name of a file and a kernel in it, as in "{file}::kernel"'
+            allowed = f'a table by the name of a file and a kernel in it, as in "{example}::kernel"'
             raise ConfigError(f"{project}: tool.tlxify.contracts has {key!r}; allowed: {allowed}")
-        if name == file:
-            found[kernel] = entries
-    return Contracts(project, file, found)
+        yield name, kernel, entries
+
+
+def unused(path: Path) -> tuple[str, ...]:
+    """Tables of the file's project that nobody ever reads, each with why: a name in them is misspelt, or is gone.
+
+    Raises ConfigError.
+    """
+    path = path.resolve()
+    project = _project(path)
+    if project is None:
+        return ()
+    file = path.relative_to(project.parent).as_posix()
+    found = []
+    for name, kernel, _ in _named(project, file):
+        table = f'{project}: [tool.tlxify.contracts."{name}::{kernel}"] says nothing: '
+        if name == file and kernel not in (known := _functions(path)):
+            found.append(f"{table}{name} has no {kernel}; it has {', '.join(known) or 'no functions'}")
+        elif not (project.parent / name).is_file():
+            found.append(f"{table}there is no {name} in {project.parent}")
+    return tuple(found)
+
+
+def _functions(path: Path) -> tuple[str, ...]:
+    """Names that a file gives to functions, or to what may be one: `kernel = triton.jit(function)`."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return ()
+    functions = (node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    bound = (
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )
+    return tuple(dict.fromkeys((*functions, *bound)))

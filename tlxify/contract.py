@@ -144,6 +144,8 @@ class Contract:
     tuned: tuple[str, ...] = ()
     #: Pointers that nothing is read or written through in these launches: None is passed for them.
     absent: tuple[str, ...] = ()
+    #: Parameters that the kernel never reads, and of which no launch says what they are: any number does for them.
+    unread: tuple[str, ...] = ()
     #: Least and largest value of sizes; None where only the least is known.
     bounds: tuple[tuple[str, int, int | None], ...] = ()
     #: Who says so: the analyses, the analyses corrected by the user, or the user alone.

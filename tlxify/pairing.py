@@ -10,9 +10,11 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from .analyses.contracts.unread import unread
 from .analyses.texts import words
-from .config import Contracts
+from .config import Contracts, contracts_of
 from .contract import Contract, LaunchConfig, TensorSpec
 from .contracting import any_contract
 from .conversion import Conversion, Version
@@ -90,7 +92,8 @@ def pair(old: Kernel, contract: Contract, new: Kernel, said: Contracts) -> Conve
     told = _told(new, contract, said)
     configs = _configs(new, contract, literals, told.configs or None)
     given = {*contract.parameters, *(name for config in configs for name, _ in config.values)}
-    arguments = tuple(_arguments(new, given, said, literals))
+    open_ones = {name: _meaning(old, contract) for name in contract.unread if name not in unread(new)}
+    arguments = tuple(_arguments(new, given, said, literals, open_ones))
     own = _inferred(new, said)
     version = Version(arguments, told.grid or _grid(own, contract, new, given), uses_tlx(cut(new)))
     both = _launched_together(contract, new, own, configs, arguments)
@@ -108,7 +111,9 @@ def _told(kernel: Kernel, contract: Contract, said: Contracts) -> Contract:
     entries = said.of(kernel.name)
     parameters = tuple(param.name for param in kernel.params)
     names = (*contract.parameters, *(name for name in parameters if name not in contract.parameters))
-    known = Signature(kernel.name, names, frozenset())
+    constexprs = {param.name for param in kernel.params if param.constexpr}
+    shared = {name for config in contract.configs for name, _ in config.values}
+    known = Signature(kernel.name, names, frozenset(constexprs | shared))
     try:
         for key in entries:
             if key not in parameters and key not in LAUNCH:
@@ -187,11 +192,27 @@ def _depth(kernel: Kernel, values: Mapping[str, object]) -> int:
 
 
 def _arguments(
-    kernel: Kernel, given: set[str], said: Contracts, literals: Mapping[str, object]
+    kernel: Kernel,
+    given: set[str],
+    said: Contracts,
+    literals: Mapping[str, object],
+    open_ones: Mapping[str, tuple[str, str]],
 ) -> Iterator[tuple[str, str]]:
+    """What is passed for each parameter, as text.
+
+    Args:
+        kernel: the new version.
+        given: names that a launch of the old one has a value for.
+        said: what the project says of the new one's file.
+        literals: what a call in the new one's file passes.
+        open_ones: of those `given`, the ones whose value means nothing, with the table to say it in and an example.
+
+    Raises:
+        Decline: TLX607 where nothing says what a parameter is.
+    """
     entries = said.of(kernel.name)
     for param in kernel.params:
-        if param.name in given:
+        if param.name in given and param.name not in open_ones:
             yield param.name, param.name
         elif param.name in entries:
             yield param.name, _entry(kernel, param.name, entries[param.name], given, said)
@@ -200,8 +221,16 @@ def _arguments(
         elif param.default is not None:
             yield param.name, param.default
         else:
-            section = f"{said.file}::{kernel.name}"
-            raise Decline("TLX607", param.span, name=kernel.name, parameter=param.name, section=section)
+            section, entry = open_ones.get(param.name, (f"{said.file}::{kernel.name}", "descriptor(a_ptr, [64, 64])"))
+            raise Decline("TLX607", param.span, name=kernel.name, parameter=param.name, section=section, entry=entry)
+
+
+def _meaning(old: Kernel, contract: Contract) -> tuple[str, str]:
+    """Where to say what a parameter is that the old version never reads, and what it is most likely: how many of what
+    no parameter counts.
+    """
+    section = f"{contracts_of(Path(old.module.source.path)).file}::{old.name}"
+    return section, f"size = {contract.free_sizes[0]}" if contract.free_sizes else "size"
 
 
 def _entry(kernel: Kernel, name: str, entry: object, given: set[str], said: Contracts) -> str:

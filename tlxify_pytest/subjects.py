@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
-from tlxify.config import ConfigError, contracts_of
+from tlxify.config import ConfigError, Contracts, contracts_of, unused
 from tlxify.contract import Contract
 from tlxify.contracting import any_contract
 from tlxify.conversion import Conversion
@@ -56,7 +57,7 @@ class Incomparable(Exception):
 
 def conversion(source: Subject, converted: Subject, contract: Given) -> Conversion:
     """What is to be verified: a converted file as it stands, or a second version of a kernel. Raises Incomparable."""
-    first, second = SourceFile.read(source.file), SourceFile.read(converted.file)
+    first, second = _read(source.file), _read(converted.file)
     reading = second
     try:
         standing = as_it_stands(second, () if source.kernel is None else (source.kernel,))
@@ -71,6 +72,16 @@ def conversion(source: Subject, converted: Subject, contract: Given) -> Conversi
         raise Incomparable(render(refusal.diagnostic, reading)) from None
     except ConfigError as error:
         raise Incomparable(str(error)) from None
+
+
+def _read(path: Path) -> SourceFile:
+    """The file. Raises Incomparable where it is not there, or is no text."""
+    try:
+        return SourceFile.read(path)
+    except OSError as error:
+        raise Incomparable(f"cannot read {path}: {error.strerror}") from None
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise Incomparable(f"cannot read {path}: {error}") from None
 
 
 def _of_source(standing: FileConversion, first: SourceFile, source: Subject, contract: Given) -> Conversion:
@@ -92,6 +103,10 @@ def _contract(kernel: Kernel, source: Subject, given: Given) -> Contract:
     if isinstance(given, Contract):
         return given
     said = contracts_of(source.file)
+    for line in unused(source.file):
+        warnings.warn(line, stacklevel=2)
     if given is not None:
-        said = replace(said, entries={**said.entries, kernel.name: {**said.of(kernel.name), **given}})
+        entries = {**said.entries, kernel.name: {**said.of(kernel.name), **given}}
+        # What is wrong is told of the test's words: no file says them.
+        said = Contracts(None, said.file, entries)
     return any_contract(kernel, said)

@@ -101,3 +101,42 @@ def test_the_contract_is_shown_as_the_project_would_say_it(run, fakes, files):
     result = run("verify", "old.py", "new.py", "--kernel", "scale")
     assert result.exit_code == 2
     assert "m: scale has no such parameter; allowed: x_ptr, y_ptr, n, BLOCK" in result.stderr
+
+
+def test_two_files_without_a_kernel_are_told_what_two_versions_need(run, files):
+    result = run("verify", "old.py", "new.py", "--upto", "protocol")
+    assert "TLX301" in result.stdout, "neither has a dot: there is nothing to convert"
+    assert "verify OLD.py NEW.py --kernel K" in result.stderr
+    assert "OLD.py" not in run("verify", "old.py", "--upto", "protocol").stderr
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("old.py::scael", "old.py has no scael; it has scale, double"),
+        ("odl.py::scale", "there is no odl.py in "),
+        ("old.py::scale", ""),
+        ("new.py::scale", ""),
+    ],
+)
+def test_a_table_that_nobody_reads_is_told(run, fakes, files, table, said):
+    Path("pyproject.toml").write_text(f'[tool.tlxify.contracts."{table}"]\nn = "size"\n')
+    result = run("verify", "old.py", "new.py", "--kernel", "scale")
+    assert result.exit_code == 0
+    assert result.stderr.count("says nothing") == bool(said)
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("launch", "why"),
+    [
+        ('{"values": {}}', "values lacks n; "),
+        ('{"values": {"n": "x"}}', "values.n is 'x'; allowed: a whole number"),
+        ('{"values": {"n": 3}, "tiles": {"BLOCK": 33}}', "tiles.BLOCK is 33; allowed: a power of two"),
+        ('{"values": {"n": 3}, "zeroed": "q"}', "zeroed is 'q'; allowed are 'n', None"),
+        ('{"values": {"n": 3}, "dtype": 900}', "dtype is 900; allowed are 0 to 1"),
+    ],
+)
+def test_a_launch_that_is_none_of_the_kernel_is_refused(run, fakes, files, launch, why):
+    result = run("verify", "old.py", "new.py", "--kernel", "scale", "--replay", launch)
+    assert (result.exit_code, why in result.stderr) == (2, True)

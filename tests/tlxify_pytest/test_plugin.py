@@ -192,3 +192,25 @@ def test_the_plugin_imports_nothing_heavy(pytester):
 def test_both_plugins_are_registered():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["entry-points"]["pytest11"] == {"tlx_pytest": "tlx_pytest", "tlxify_pytest": "tlxify_pytest"}
+
+
+def test_what_a_test_says_wrong_is_told_of_the_test(versions):
+    with pytest.raises(Incomparable, match=r"^the contract of old.py::scaled: n: cannot read"):
+        conversion(Subject(versions / "old.py"), Subject(versions / "new.py"), {"n": "size of something"})
+    (versions / "pyproject.toml").write_text("[tool.tlxify.contracts]\n")
+    with pytest.raises(Incomparable, match=r"^the contract of old.py::scaled: n: cannot read"):
+        conversion(Subject(versions / "old.py"), Subject(versions / "new.py"), {"n": "size of something"})
+
+
+def test_what_cannot_be_read_is_told(versions):
+    with pytest.raises(Incomparable, match=r"cannot read .*odl.py: No such file"):
+        conversion(Subject(versions / "odl.py"), Subject(versions / "new.py"), None)
+    (versions / "new.py").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(Incomparable, match=r"cannot read .*new.py: "):
+        conversion(Subject(versions / "old.py"), Subject(versions / "new.py"), None)
+
+
+def test_a_table_that_nobody_reads_is_warned_of(versions):
+    (versions / "pyproject.toml").write_text('[tool.tlxify.contracts."old.py::scael"]\nn = "size"\n')
+    with pytest.warns(UserWarning, match="old.py has no scael"):
+        conversion(Subject(versions / "old.py"), Subject(versions / "new.py"), None)

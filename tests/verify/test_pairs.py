@@ -373,3 +373,47 @@ def test_a_kernel_is_cut_out_with_the_lines_that_it_has(versions):
     for line in ("def sloped(x):", "def product(", "        acc = tl.dot(a, b, acc)", "SLOPE = tl.constexpr(0.01)"):
         assert lines.index(line) == given.index(line)
     assert "@triton.autotune(" not in lines
+
+
+ROWS = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def square(x_ptr, y_ptr, M, N, sx, sy, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * sx + at, mask=at < N, other=0.0)
+    tl.store(y_ptr + row * sy + at, x * x, mask=at < N)
+"""
+LAUNCH = """
+
+def run(x, y):
+    M, N = x.shape
+    square[(M, triton.cdiv(N, 128))](x, y, M, N, x.stride(0), y.stride(0), BLOCK=128)
+"""
+
+
+def test_what_the_first_version_never_reads_is_what_its_launch_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("old.py").write_text(ROWS + LAUNCH)
+    for bound, codes in (("M", []), ("M - 1", ["mismatch"])):
+        Path("new.py").write_text(ROWS.replace("x * x, mask=at < N", f"x * x, mask=(at < N) & (row < {bound})"))
+        (kernel,) = paired(Path("old.py"), Path("new.py"), "square", None).kernels
+        tally = simulate(kernel.conversion, enough=1)
+        assert [finding.code for finding in tally.findings.values()] == codes
+        assert not tally.source_fails
+
+
+def test_what_the_first_version_never_reads_and_the_second_one_does_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("old.py").write_text(ROWS)
+    Path("new.py").write_text(ROWS)
+    assert not paired(Path("old.py"), Path("new.py"), "square", None).diagnostics, "neither reads it"
+    Path("new.py").write_text(ROWS.replace("x * x, mask=at < N", "x * x, mask=(at < N) & (row < M)"))
+    (refusal,) = paired(Path("old.py"), Path("new.py"), "square", None).diagnostics
+    assert (refusal.code, dict(refusal.facts)["parameter"]) == ("TLX607", "M")
+    assert 'contracts."old.py::square"`, as in `M = "size = grid_0"`' in refusal.remedy
+    Path("pyproject.toml").write_text('[tool.tlxify.contracts."old.py::square"]\nM = "size = grid_0"\n')
+    assert not paired(Path("old.py"), Path("new.py"), "square", None).diagnostics

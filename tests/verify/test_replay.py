@@ -40,6 +40,9 @@ def test_what_is_usual_is_left_out():
     }
 
 
+SIZES = '"M": 3, "N": 3, "K": 4, "ACTIVATION": ""'
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -54,6 +57,20 @@ def test_what_is_usual_is_left_out():
         ('{"layouts": {"x": "rows"}}', "layouts names 'x'"),
         ('{"data": "odd"}', "data is 'odd'; allowed are normal"),
         ('{"schedule": "soon"}', "schedule is 'soon'; allowed are 'late'"),
+        ('{"dtype": 900}', "dtype is 900; allowed are 0 to 1"),
+        ("{}", "values lacks M, N, K, ACTIVATION; a launch has a number for each of them"),
+        ('{"values": {}}', "values lacks M, N, K, ACTIVATION"),
+        ('{"values": {"M": 3, "K": 4, "ACTIVATION": ""}}', "values lacks N; "),
+        (f'{{"values": {{{SIZES}, "N": "x"}}}}', "values.N is 'x'; allowed: a whole number that is not negative"),
+        (f'{{"values": {{{SIZES}, "N": -1}}}}', "values.N is -1; allowed: a whole number that is not negative"),
+        (f'{{"values": {{{SIZES}, "N": true}}}}', "values.N is True"),
+        (f'{{"values": {{{SIZES}, "N": 2.0}}}}', "values.N is 2.0"),
+        (f'{{"values": {{{SIZES}, "ACTIVATION": "gelu"}}}}', "values.ACTIVATION is 'gelu'; allowed: '', 'relu'"),
+        (f'{{"values": {{{SIZES}, "BLOCK_M": 64}}}}', "values.BLOCK_M is 64, but config 0 sets it; tiles may"),
+        (f'{{"values": {{{SIZES}}}, "tiles": {{"BLOCK_M": 33}}}}', "tiles.BLOCK_M is 33; allowed: a power of two"),
+        (f'{{"values": {{{SIZES}}}, "tiles": {{"BLOCK_M": "a"}}}}', "tiles.BLOCK_M is 'a'; allowed: a power of two"),
+        (f'{{"values": {{{SIZES}}}, "tiles": {{"M": 16}}}}', "tiles names 'M'; this kernel has BLOCK_K, BLOCK_M"),
+        (f'{{"values": {{{SIZES}}}, "zeroed": "q"}}', "zeroed is 'q'; allowed are 'M', 'N', 'K', None"),
     ],
 )
 def test_what_cannot_be_read_names_key_and_what_is_allowed(text, why):

@@ -91,7 +91,7 @@ RULES = (
         fact="`{name}` takes `{parameter}`, and neither the first version nor a call or a config says what it is.",
         remedy=(
             'Say it in pyproject.toml, in the table `tool.tlxify.contracts."{section}"`, as in '
-            '`{parameter} = "descriptor(a_ptr, [64, 64])"`.'
+            '`{parameter} = "{entry}"`.'
         ),
         why=(
             "Two versions of a kernel are launched with the same arguments by name. What only one of them takes has to "

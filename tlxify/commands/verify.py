@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from ..config import unused
 from ..console import (
     RUNGS,
     contract_option,
@@ -84,6 +85,7 @@ def verify(
     if timeline is not None and rung < Rung.SIMULATED:
         raise click.UsageError("--timeline draws a simulated launch: use it with --upto simulated or higher")
     pairwise = len(paths) == 2 and len(kernels) == 1
+    show(*dict.fromkeys(line for path in paths for line in unused(path)), err=True)
     if other is not None and not pairwise:
         raise click.UsageError("--as names the kernel in the second of two FILEs: verify OLD NEW --kernel K --as NAME")
     if replay is not None and (len(kernels) != 1 or (len(paths) != 1 and not pairwise)):
@@ -113,6 +115,8 @@ def verify(
             refused = [*conversion.diagnostics, *(item for kernel in kernels_left for item in kernel.diagnostics)]
             show(*(finding(item, conversion.source) for item in refused))
             show(*(ladder(verdict) for (file, _), verdict in job.verdicts.items() if file == conversion.source.path))
+    if len(paths) == 2 and not kernels and not job.verdicts:
+        show("Each FILE was taken by itself; two versions of a kernel K: verify OLD.py NEW.py --kernel K", err=True)
     finish(job, as_json)
 
 

@@ -16,6 +16,7 @@ from ..contract import (
     ConstexprSpec,
     Contract,
     Drawn,
+    LaunchConfig,
     NoValue,
     ScalarSpec,
     TensorSpec,
@@ -64,6 +65,7 @@ class Editor:
         self.covered = dict(contract.covered)
         self.aligned = set(contract.aligned)
         self.absent = set(contract.absent)
+        self.unread = set(contract.unread)
         self.free = list(contract.free_sizes)
 
     def apply(self, entries: Mapping[str, object]) -> Contract:
@@ -90,10 +92,7 @@ class Editor:
                 self._pair("tiles", text, "by") for text in grammar.texts_of("tiles", entries["tiles"])
             )
         if "configs" in entries:
-            changes |= {
-                "configs": tuple(map(grammar.launch_config, grammar.texts_of("configs", entries["configs"]))),
-                "configs_known": True,
-            }
+            changes |= {"configs": tuple(self._configs(entries["configs"])), "configs_known": True}
         self._valued([key for key in entries if key in self.constexprs], changes.get("configs", self.contract.configs))
         for text in grammar.texts_of("multiples", entries.get("multiples", [])):
             size, step = self._pair("multiples", text, "of")
@@ -112,6 +111,7 @@ class Editor:
             aligned=tuple(sorted(self.aligned)),
             computed=tuple(self.computed.items()),
             absent=tuple(name for name in self.signature.parameters if name in self.absent),
+            unread=tuple(name for name in self.signature.parameters if name in self.unread),
             bounds=tuple((name, *self.bounds[name]) for name in ranked),
             origin="given" if self.contract.origin == "given" else "corrected",
             **changes,  # type: ignore[arg-type]
@@ -140,6 +140,7 @@ class Editor:
             table.pop(name, None)
         self.aligned.discard(name)
         self.absent.discard(name)
+        self.unread.discard(name)
 
     def _tensor(self, name: str, match: re.Match[str]) -> None:
         before = self.tensors.get(name)
@@ -250,7 +251,8 @@ class Editor:
             free = said.bounds is None and said.expression is None and not said.choices
             said = said.over(replace(kept, cover=self.covered.get(name) if free else None))
         self._forget(name)
-        choices = said.choices or ()
+        # Compile-time numbers need values of their own: a config says them, or nobody.
+        choices = said.choices or (_usual(kind, old_scalar, said) if not constexpr or kind == "flag" else ())
         if said.dtype_of is not None and said.says is None:
             self.constexprs[name] = ConstexprSpec(name, "dtype", (), said.dtype_of)
         elif constexpr and kind not in ("size", "stride"):
@@ -269,6 +271,8 @@ class Editor:
             self.bounds[name] = said.bounds
         if said.aligned:
             self.aligned.add(name)
+        if said.unread:
+            self.unread.add(name)
 
     def _value(self, name: str, text: str, scalar: ScalarSpec | None) -> Said:
         """An entry that is a literal, or an expression without its `=`."""
@@ -324,6 +328,20 @@ class Editor:
             raise grammar.ContractTextError("trips", f"cannot read {text!r}", "cdiv(K, BLOCK_K) or unknown")
         return match[1], match[2]
 
+    def _configs(self, entry: object) -> Iterator[LaunchConfig]:
+        texts = grammar.texts_of("configs", entry)
+        if not texts:
+            raise grammar.ContractTextError(
+                "configs", "there is none", 'at least one, as in ["BLOCK_M=128, num_warps=8"]'
+            )
+        settable = [name for name in self.signature.parameters if name in self.signature.constexprs]
+        for text in texts:
+            config = grammar.launch_config(text)
+            if strange := [name for name, _ in config.values if name not in settable]:
+                why = f"{strange[0]!r} is no compile-time parameter of {self.signature.kernel}"
+                raise grammar.ContractTextError("configs", why, ", ".join((*settable, *grammar.OPTIONS)))
+            yield config
+
     def _pair(self, key: str, text: str, word: str) -> tuple[str, str]:
         size, found, tile = text.partition(f" {word} ")
         if not found:
@@ -349,6 +367,18 @@ class Editor:
                     f'its parameters, or a size that none of them holds: free = ["{name}"]',
                 )
             yield part
+
+
+def _usual(kind: str, before: ScalarSpec | None, said: Said) -> tuple[Any, ...]:
+    """What is tried of a number of which only the kind is said: what was, if that is of this kind.
+
+    One value alone would not tell a factor from none: 1 times anything is that.
+    """
+    if said.expression is not None or said.bounds is not None or said.dtype_of is not None:
+        return ()
+    if before is not None and before.kind == kind and before.choices:
+        return before.choices
+    return grammar.TRIED.get(kind, ())
 
 
 def _use(spec: TensorSpec) -> str:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..contract import Drawn, LaunchConfig
 
 #: Entries that are no parameter's.
 LAUNCH = ("grid", "free", "trips", "tiles", "configs", "multiples")
+#: What a config sets besides compile-time parameters.
+OPTIONS = ("num_warps", "num_stages")
+#: What is tried of a number of which nothing but its kind is known.
+TRIED: Mapping[str, tuple[object, ...]] = {"float": (0.5, 1.0), "int": (1, 2), "flag": (False, True)}
 FUNCTIONS = frozenset(("cdiv", "min", "max"))
 #: Words that say what a number is.
 NUMBERS = ("size", "stride", "int", "float")
@@ -30,6 +34,7 @@ CLAUSE = re.compile(
     r"|covered_by\((?P<cover>.+?)\)(?![^,\s])"
     r"|says\((?P<says>\w+)\)"
     r"|(?P<aligned>aligned)\b"
+    r"|(?P<unread>unread)\b"
     r"|(?P<low>\d+)\.\.(?P<high>\d*)"
     r"|=\s*(?P<expression>.+)"
 )

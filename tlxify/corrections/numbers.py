@@ -27,6 +27,8 @@ class Said:
     whole: tuple[str, ...] = ()
     #: The tile that is no shorter than it.
     cover: str | None = None
+    #: The kernel never reads it, and any number does.
+    unread: bool = False
 
     def over(self, other: Said) -> Said:
         """This, and where it says nothing the other."""
@@ -41,6 +43,7 @@ class Said:
             self.says or other.says,
             self.whole or other.whole,
             self.cover or other.cover,
+            self.unread or other.unread,
         )
 
 
@@ -80,6 +83,8 @@ def read(key: str, text: str, expressions: Callable[[str, str], Iterable[str]]) 
             more = Said(says=match["says"])
         elif match["aligned"]:
             more = Said(aligned=True)
+        elif match["unread"]:
+            more = Said(unread=True)
         elif match["low"]:
             more = Said(bounds=grammar.bounds(key, match["low"], match["high"]))
         else:

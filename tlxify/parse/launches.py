@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..model import Kernel, Module
 from ..reach import chain_of
+from .arguments import placed
 from .literals import ConfigLiteral, NotLiteral, evaluate
 from .names import AUTOTUNE
+from .shapes import Passed, alike, extents, strides
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class CallSite:
     usual: tuple[tuple[str, bool], ...] = ()
     #: Parameters that are given a stride of a tensor: `x.stride(0)`.
     strides: frozenset[str] = frozenset()
+    #: Arguments that are an extent or a stride of another argument.
+    extents: tuple[Passed, ...] = ()
+    pitches: tuple[Passed, ...] = ()
+    #: Pairs of parameters that the same is passed for.
+    alike: tuple[tuple[str, str], ...] = ()
 
 
 def launched(tree: ast.Module) -> frozenset[str]:
@@ -101,9 +107,7 @@ def _own_nodes(function: ast.AST) -> list[ast.AST]:
 
 
 def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> CallSite:
-    # How many arguments stand behind a star is not known, nor then where those after it go.
-    placed = itertools.takewhile(lambda argument: not isinstance(argument, ast.Starred), call.args)
-    given = dict(zip((p.name for p in kernel.params), placed, strict=False))
+    given = dict(placed(kernel, call))
     names = frozenset(p.name for p in kernel.params)
     unpacked = _Host(kernel.module, function, {}, names, call.lineno)
     given.update(pair for k in call.keywords if k.arg is None for pair in _entries(unpacked.bound(k.value)))
@@ -125,8 +129,11 @@ def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> 
     choices = tuple((name, found) for name, node in given.items() if (found := _choices(node, known)))
     computed, blocks = tuple(_computed(given, known)), tuple(_blocks(given, known))
     usual = tuple((name, value) for name, node in given.items() if (value := _usual(node, function)) is not None)
-    strides = frozenset(name for name, node in given.items() if _is_stride(known.bound(node)))
-    return CallSite(_grid(grid, known), tuple(literals), computed, choices, blocks, usual, strides)
+    stepping = frozenset(name for name, node in given.items() if _is_stride(known.bound(node)))
+    pitches = strides({name: known.bound(node) for name, node in given.items()})
+    lengths = extents(given, _own_nodes(function), call.lineno)
+    said = _grid(grid, known)
+    return CallSite(said, tuple(literals), computed, choices, blocks, usual, stepping, lengths, pitches, alike(given))
 
 
 def _is_stride(node: ast.expr) -> bool:

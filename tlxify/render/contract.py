@@ -89,7 +89,8 @@ def _number(spec: ScalarSpec | ConstexprSpec, contract: Contract) -> str:
     tells = ""
     if isinstance(spec, ConstexprSpec) and spec.says is not None:
         tells = f"dtype_of({spec.dtype_of}) says({spec.says})"
-    return " ".join(filter(None, (spec.kind, choices, tells, _limits(spec.name, contract))))
+    unread = "unread" if spec.name in contract.unread else ""
+    return " ".join(filter(None, (spec.kind, choices, tells, _limits(spec.name, contract), unread)))
 
 
 def _limits(name: str, contract: Contract) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..contract import Contract, cdiv
 from .cases import Case, Data, Layout, Schedule
+from .fitting import fitting
 from .inputs import tile_extent, told
 
 _LAYOUTS = typing.get_args(Layout)
@@ -47,12 +48,14 @@ def case_of(text: str, contract: Contract) -> Case:
         raise ValueError(f"expected an object with the keys {', '.join(_KEYS)}")
     for key in data.keys() - set(_KEYS):
         raise ValueError(f"unknown key {key!r}; allowed are {', '.join(_KEYS)}")
-    config, dtype = _number(data, "config", len(contract.configs)), _number(data, "dtype", 1 << 10)
+    several = max((len(tensor.dtypes) for tensor in contract.tensors), default=1)
+    config, dtype = _number(data, "config", len(contract.configs)), _number(data, "dtype", several)
     values, tiles, layouts = (_table(data, key) for key in ("values", "tiles", "layouts"))
     known = {scalar.name for scalar in contract.scalars} | {spec.name for spec in contract.constexprs}
     known |= {*contract.free_sizes, *(name for name, _ in contract.computed)}
     _names("values", values, known)
-    _names("tiles", tiles, known | {name for item in contract.configs for name, _ in item.values})
+    set_by_config = {name for name, _ in contract.configs[config].values}
+    _names("tiles", tiles, set_by_config | {spec.name for spec in contract.constexprs if spec.kind == "tile"})
     _names("layouts", layouts, {tensor.name for tensor in contract.tensors})
     for name, layout in layouts.items():
         if layout not in _LAYOUTS:
@@ -62,13 +65,18 @@ def case_of(text: str, contract: Contract) -> Case:
         raise ValueError(f"data is {kind!r}; allowed are {', '.join(_DATA)}")
     if schedule not in ("late", "eager") and (isinstance(schedule, bool) or not isinstance(schedule, int)):
         raise ValueError(f"schedule is {schedule!r}; allowed are 'late', 'eager' and numbers")
+    zeroed = data.get("zeroed")
+    counted = [size for size, _ in contract.counted]
+    if zeroed is not None and zeroed not in counted:
+        raise ValueError(f"zeroed is {zeroed!r}; allowed are {', '.join(map(repr, [*counted, None]))}")
     case = Case("replayed", config, tuple(values.items()), tuple(tiles.items()), tuple(layouts.items()))
+    fitting(contract, case)
     for name, value in told(contract, case).values:
         if values[name] != value:
             raise ValueError(
                 f"values.{name} is {values[name]!r}; by the contract it follows from others, and is {value!r}"
             )
-    case = replace(case, dtype=dtype, data=kind, path="any", schedules=(schedule,), zeroed=data.get("zeroed"))
+    case = replace(case, dtype=dtype, data=kind, path="any", schedules=(schedule,), zeroed=zeroed)
     if case.zeroed is not None:
         return replace(case, trips=0)
     if contract.contracted is None or not isinstance(length := values.get(contract.contracted[0]), int):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ...contract import Contract, ScalarSpec
+from ...contract import ConstexprSpec, Contract, ScalarSpec
 from ...diagnostics import Decline
 from ...facts import Facts
 from ...model import Kernel
@@ -22,9 +22,13 @@ from .hosted import without_descriptors
 from .integers import symbols_in
 from .launching import configs, counted_programs, tuned, with_idle_programs
 from .launching import grid as grid_of
+from .ordering import as_launched
+from .outputs import stored
 from .picking import thresholds
 from .roles import covered, loaded, masked, remaining, roles, stops_with, walked
 from .tensors import Tensors
+from .turns import taken_in_turns
+from .unread import constant, scalar, told, unread, usual
 
 
 def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
@@ -34,7 +38,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
     sites = call_sites(kernel)
     tensors = Tensors(facts, extents, tiles, frozenset().union(*(site.strides for site in sites)))
-    specs = valid(kernel, facts, tensors.specs())
+    specs = as_launched(stored(kernel, facts, valid(kernel, facts, tensors.specs())), sites)
     _told(facts)
     free = list(tensors.sizes)
     sizes = words(e for t in specs if t.name in tensors.views for e in t.shape)
@@ -43,9 +47,12 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     rows, columns, depth = roles(facts, extents)
     pointers = {spec.name for spec in specs}
     absent = _absent(kernel, facts) - pointers
-    scalars, constexprs = [], []
+    ignored = unread(kernel) - pointers - absent - sizes - strides - tiles
+    place = {param.name: number for number, param in enumerate(kernel.params)}
+    scalars: list[ScalarSpec] = []
+    constexprs: list[ConstexprSpec] = []
     for param in kernel.params:
-        if param.name in pointers | absent:
+        if param.name in pointers | absent | ignored:
             continue
         if param.name in sizes and not (param.constexpr and param.name in tiles):
             scalars.append(ScalarSpec(param.name, "size", param.constexpr))
@@ -87,7 +94,18 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     free += sorted(words(computed.values()) - names - set(free))
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
+    grid = taken_in_turns(facts, grid)
     specs, free = counted_programs(specs, free, grid)
+    readable = {p.name for p in kernel.params} - ignored | {*free}
+    follows = told(ignored, sites, grid, {spec.name: spec for spec in specs}, readable)
+    computed = follows | computed
+    sizes_told = ignored & (computed.keys() | words(grid))
+    unseen = [param for param in kernel.params if param.name in ignored]
+    constexprs += [constant(param, sites) for param in unseen if param.constexpr]
+    scalars += [scalar(param, sites, sizes_told) for param in unseen if not param.constexpr]
+    scalars.sort(key=lambda spec: place[spec.name])
+    constexprs.sort(key=lambda spec: place[spec.name])
+    settled = sizes_told | {name for config in chosen for name, _ in config.values}
     return Contract(
         kernel=kernel.name,
         parameters=tuple(p.name for p in kernel.params),
@@ -112,6 +130,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         covered=tuple(partly.items()),
         tuned=tuned(kernel),
         absent=tuple(p.name for p in kernel.params if p.name in absent),
+        unread=tuple(p.name for p in kernel.params if p.name in ignored - settled and usual(p, sites) is None),
     )
 
 
@@ -126,7 +145,7 @@ def _told(facts: Facts) -> None:
                 symbols = symbols_in(place) if place is not None else ()
                 if any(symbol.name.startswith(REDUCED) for symbol in symbols):
                     why = f"which numbers the elements may be that `{place}` is computed of is not known"
-                    raise Decline("TLX606", span, name=access.pointer, why=why)
+                    raise Decline("TLX606", span, name=facts.kernel, why=why)
 
 
 def _lengths(kernel: Kernel) -> set[str]:

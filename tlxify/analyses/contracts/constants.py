@@ -9,12 +9,15 @@ from ...facts import Access, Facts
 from ...model import Kernel, Param
 from ...parse.launches import CallSite
 from .deciding import deciding_values, dtype_flags
-from .integers import integers, symbols_in
+from .integers import drawn, integers, symbols_in
 
 #: How a dot may take its operands; they differ for 32-bit ones alone.
 PRECISIONS = ("tf32", "ieee")
 #: For numbers of unknown meaning: mostly how many tiles are grouped for the L2.
 DEFAULT_INT = 4
+#: For numbers that are multiplied with, and for those that random ones are compared with: some lie on each side.
+FACTORS = (0.5, 1.0)
+CHANCES = (0.25, 0.5)
 #: For numbers of elements that tiles start behind: the TMA starts at whole 16 bytes.
 STARTS = (16, 32)
 
@@ -98,7 +101,9 @@ def number(kernel: Kernel, facts: Facts, param: Param) -> ScalarSpec:
         return ScalarSpec(param.name, "int", choices=STARTS)
     if (param.default is not None and "." not in param.default) or _counts(kernel, facts, param.name):
         return ScalarSpec(param.name, "int", choices=(1, 2))
-    return ScalarSpec(param.name, "float", choices=(0.5, 1.0))
+    compared = (symbols_in(scalar) for symbol, scalar in facts.thresholds if drawn(symbol))
+    chance = any(symbol.name == param.name for symbols in compared for symbol in symbols)
+    return ScalarSpec(param.name, "float", choices=CHANCES if chance else FACTORS)
 
 
 def _starts(access: Access | None, name: str) -> bool:

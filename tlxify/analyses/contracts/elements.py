@@ -17,9 +17,8 @@ from ...model import Kernel
 from ...source import Span
 from ..floats import WIDE, Floats
 from .operands import pointer_of
-
-#: Operations on bits, as methods.
-BITS = frozenset({"__lshift__", "__rshift__", "__and__", "__or__", "__xor__"})
+from .packing import words_of
+from .taking import taken_apart
 
 
 def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[TensorSpec]:
@@ -32,7 +31,7 @@ def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Ten
     fed = {pointer_of(facts, side) for dot in facts.dots for side in (dot.a, dot.b)}
     raw = _Raw(kernel, places)
     wide = set().union(*raw.passed_to_math()) - fed
-    patterns = set().union(*raw.taken_apart()) - fed
+    patterns = words_of(kernel.node, facts, taken_apart(kernel.node, raw.of))
     beside = set().union(*raw.multiplied_by_sums())
     widened = {spec.dtype_group for spec in specs if spec.name in beside and spec.reads and not spec.values}
     whole = {pointer for name in _filled_with_integers(kernel) for pointer in pointers.get(name, ())}
@@ -40,14 +39,14 @@ def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Ten
     cast = {pointer for name in _cast_for_a_dot(kernel, raw.bound) for pointer in pointers.get(name, ())} & whole
     members = [spec.dtype_group for spec in specs]
     alone = {spec.name for spec in specs if members.count(spec.dtype_group) == 1 and not spec.writes}
-    integers = patterns | (cast & alone)
+    integers = {**dict.fromkeys(cast & alone, "i8"), **{name: patterns[name] for name in patterns.keys() - fed}}
     found = []
     for spec in specs:
         dtypes = spec.dtypes
         if spec.dtype_group in widened:
             dtypes = ("fp32",)
         elif spec.name in integers and spec.reads and not spec.values:
-            dtypes = ("i8",)
+            dtypes = (integers[spec.name],)
         elif spec.name in wide and spec.reads and not spec.values:
             dtypes = ("fp32",)
         elif spec.dtype_group in groups:
@@ -72,15 +71,6 @@ class _Raw:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WIDE:
                 for arg in node.args:
                     yield self.of(arg) or frozenset()
-
-    def taken_apart(self) -> Iterator[frozenset[str]]:
-        """For every operation on bits: the parameters whose elements it is given as they are. Floats have none."""
-        for node in ast.walk(self._kernel.node):
-            match node:
-                case ast.BinOp(left=left, op=ast.LShift() | ast.RShift() | ast.BitAnd() | ast.BitOr() | ast.BitXor()):
-                    yield self.of(left) or frozenset()
-                case ast.Call(func=ast.Attribute(value=left, attr=attr)) if attr in BITS:
-                    yield self.of(left) or frozenset()
 
     def multiplied_by_sums(self) -> Iterator[frozenset[str]]:
         """For every dot of which one operand is surely fp32: the parameters whose elements the other one is."""

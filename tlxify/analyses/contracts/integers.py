@@ -16,10 +16,15 @@ def integers(facts: Facts) -> Iterator[Poly]:
     for loop in facts.loops:
         yield from (p for p in (loop.start, loop.stop, loop.step) if p is not None)
     yield from (load.offset for load in facts.loads if load.offset is not None)
-    yield from (scalar for _, scalar in facts.thresholds)
+    yield from (scalar for symbol, scalar in facts.thresholds if not drawn(symbol))
     for comparison in facts.comparisons:
         if comparison.integers:
             yield from (comparison.left, comparison.right)
+
+
+def drawn(symbol: Symbol) -> bool:
+    """Whether it stands for random floats: what they are compared with is no integer either."""
+    return symbol.name.startswith(("tl.rand(", "tl.randn("))
 
 
 def symbols_in(poly: Poly) -> Iterator[Symbol]:

@@ -102,7 +102,7 @@ class Tensors:
             )
             known = as_descriptor(spec, facts)
             if known is None:
-                raise Decline("TLX606", None, name=pointer, why="how long the tensor is that it describes is not known")
+                raise self._unknown(None, pointer, f"how long the tensor is that `{pointer}` describes is not known")
             found[pointer] = known
         return list(found.values())
 
@@ -168,13 +168,13 @@ class Tensors:
                     groups[name] = groups.get(names[0], names[0])
         return groups
 
-    def _unknown(self, span: Span, pointer: str | None, why: str = "") -> Decline:
-        problem = self.facts.problem(span)
+    def _unknown(self, span: Span | None, pointer: str | None, why: str = "") -> Decline:
+        problem = self.facts.problem(span) if span is not None else None
         if problem is not None:
-            why = problem.message
-        return Decline(
-            "TLX606", span, name=pointer or self.facts.kernel, why=why or "how far its memory reaches is not known"
-        )
+            why = problem.message.removesuffix(".")
+        memory = "it accesses" if pointer is None else f"of `{pointer}`"
+        why = why or f"how far the memory {memory} reaches is not known"
+        return Decline("TLX606", span, name=self.facts.kernel, why=why)
 
     def _view(self, span: Span, pointer: str | None) -> None:
         access = self.facts.access(span)
@@ -196,7 +196,8 @@ class Tensors:
             if extent is None or not d.stride.launch or "tl." in d.stride.text():
                 moving = "stride" if extent is not None else "extent"
                 text = d.stride.text() if extent is not None else d.coordinate.text()
-                raise self._unknown(span, access.pointer, f"it has no known {moving} along `{text}`")
+                why = f"`{access.pointer}` has no known {moving} along `{text}`"
+                raise self._unknown(span, access.pointer, why)
             shape.append(extent if d.divisor is None else _quotients(extent, d.divisor))
             strides.append(d.stride.text())
         self._add(access, View(tuple(shape), tuple(strides)))

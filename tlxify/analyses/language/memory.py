@@ -77,13 +77,17 @@ def _volatile(call: Call) -> bool:
 )
 def store(run: Interpreter, call: Call) -> Value:
     """A store or an atomic."""
-    address_node, value_node = call.need(0, "pointer"), call.need(1, "value" if call.name == "store" else "val")
+    # What is exchanged stands behind what it is compared with, where the others have their mask.
+    compared = call.name == "atomic_cas"
+    address_node = call.need(0, "pointer")
+    value_node = call.need(2 if compared else 1, "value" if call.name == "store" else "val")
     address = run.expression(address_node)
     value = run.events.used(run.expression(value_node), call.span)
     if address.box is not None or "boundary_check" in call.keywords:
         return boxes.store_block(run, call, address, value, value_node)
-    mask_node = call.get(2, "mask")
+    mask_node = call.need(1, "cmp") if compared else call.get(2, "mask")
     mask = run.expression(mask_node) if mask_node is not None else None
+    mask = None if compared else mask
     axes = run.axes.broadcast(address.axes, value.axes, mask.axes if mask is not None else ())
     stored = value.at(axes) if value.axes else value
     run.events.stores.append(
