@@ -10,6 +10,7 @@ from pathlib import Path
 from tlxify.conversion import Conversion
 from tlxify.facts import Facts
 from tlxify.pipeline import TIERS, analyze, convert
+from tlxify.render.contract import contract_text
 from tlxify.source import SourceFile
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,7 +35,7 @@ class Kernel:
     @property
     def made(self) -> str:
         """Digits that change with the conversion or with what a valid launch is."""
-        text = f"{self.conversion.module_text}\n{self.conversion.contract!r}"
+        text = f"{self.conversion.module_text}\n{contract_text(self.conversion.contract, self.name)}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
