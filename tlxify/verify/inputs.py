@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ..contract import Contract, TensorSpec, cdiv, complete, extent_of
+from ..contract import Contract, ContractFault, TensorSpec, cdiv, complete, extent_of
 from .cases import ALL_SCHEDULES, FEW_SCHEDULES, ONE_SCHEDULE, Case, Data, Layout, Path
+from .grids import grid_of
 from .layouts import usual_layouts
 
 #: Tiles for simulation: the least that `tl.dot` takes; twice as many rows, so that two consumer groups can share them.
@@ -17,10 +18,11 @@ SMALL_TILE = 16
 SMALL_ROWS = 32
 #: Elements of 8 bits in the 16 bytes that the TMA steps by.
 ALIGNED_SIZE = 16
-#: Tiles of rows and of columns of the launch with the most programs: more rows than are usually taken as one group.
-MANY_ROWS, MANY_COLUMNS = 11, 4
-#: How many there are of what else counts programs, one after the other: no two alike.
-MANY_OTHERS = (3, 5, 7)
+#: Launches with many programs: tiles of rows (more than are usually taken as one group) and of columns, and how many
+#: there are of what else counts programs, one after the other. The first that does not come to more than
+#: `MOST_PROGRAMS` is tried.
+MANY = ((11, 4, (3, 5, 7)), (5, 3, (3, 3, 3)), (3, 2, (3, 2, 2)))
+MOST_PROGRAMS = 300
 #: Rows that indices pick from, at least.
 PICKED = 5
 #: Trips of the longest launch, of two tiles of the result: a kernel that loses one trip in 64 shows it.
@@ -354,28 +356,42 @@ def _sizes(contract: Contract) -> Iterator[Case]:
 
 def _programs(contract: Contract, trips: int) -> Iterator[Case]:
     """More programs than one group of tiles has, and than one SM takes at once, of so many trips each."""
+    for way in MANY:
+        case = _many(contract, trips, *way)
+        if case is None:
+            return
+        try:
+            programs = math.prod(grid_of(contract, case))
+        except ContractFault:
+            programs = 0  # running it says so
+        if programs <= MOST_PROGRAMS or way == MANY[-1]:
+            yield case
+            return
+
+
+def _many(contract: Contract, trips: int, rows: int, columns: int, others: Sequence[int]) -> Case | None:
+    """A launch of so many tiles, and so many of whatever else counts programs; None where nothing does."""
     base = base_case(contract, 0)
     constants = base.constants(contract)
-    sizes = {size: MANY_COLUMNS * tile_extent(constants, tile) - 3 for size, tile in contract.tiled[1:]}
+    sizes = {size: columns * tile_extent(constants, tile) - 3 for size, tile in contract.tiled[1:]}
     if contract.contracted is not None:
         size, tile = contract.contracted
         sizes[size] = trips * tile_extent(constants, tile)
     if contract.tiled:
         size, tile = contract.tiled[0]
-        sizes[size] = MANY_ROWS * tile_extent(constants, tile) - 3
-    others = [size for size in counting(contract) if size not in sizes]
-    others.sort(key=lambda size: size not in contract.free_sizes)  # those count programs and nothing else
-    if others and not {size for size, _ in contract.tiled} & {*counting(contract)}:
-        sizes[others.pop(0)] = MANY_ROWS
-    sizes.update(zip(others, MANY_OTHERS, strict=False))
+        sizes[size] = rows * tile_extent(constants, tile) - 3
+    counted = counting(contract)
+    left = [size for size in counted if size not in sizes]
+    left.sort(key=lambda size: size not in contract.free_sizes)  # those count programs and nothing else
+    if left and not {size for size, _ in contract.tiled} & {*counted}:
+        sizes[left.pop(0)] = rows
+    sizes.update(zip(left, others, strict=False))
     # Programs that deal tiles out among themselves: more tiles than there are programs.
     fixed = math.prod(int(extent) for extent in contract.grid if extent.isdigit())
-    if contract.tiled and not counting(contract) and fixed > 1:
+    if contract.tiled and not counted and fixed > 1:
         size, tile = contract.tiled[0]
-        columns = MANY_COLUMNS ** (len(contract.tiled) - 1)
-        sizes[size] = max(MANY_ROWS, fixed // columns + 2) * tile_extent(constants, tile) - 3
-    if sizes:
-        yield with_sizes(replace(base, name="many programs"), contract, **sizes)
+        sizes[size] = max(rows, fixed // columns ** (len(contract.tiled) - 1) + 2) * tile_extent(constants, tile) - 3
+    return with_sizes(replace(base, name="many programs"), contract, **sizes) if sizes else None
 
 
 def _covered(contract: Contract) -> Iterator[Case]:
