@@ -19,10 +19,10 @@ SMALL_ROWS = 32
 #: Elements of 8 bits in the 16 bytes that the TMA steps by.
 ALIGNED_SIZE = 16
 #: Launches with many programs: tiles of rows (more than are usually taken as one group) and of columns, and how many
-#: there are of what else counts programs, one after the other. The first that does not come to more than
-#: `MOST_PROGRAMS` is tried.
+#: there are of what else counts programs, one after the other. The first is tried in which all programs together do not
+#: come to more than `MOST_TRIPS`.
 MANY = ((11, 4, (3, 5, 7)), (5, 3, (3, 3, 3)), (3, 2, (3, 2, 2)))
-MOST_PROGRAMS = 300
+MOST_TRIPS = 1000
 #: Rows that indices pick from, at least.
 PICKED = 5
 #: Trips of the longest launch, of two tiles of the result: a kernel that loses one trip in 64 shows it.
@@ -361,10 +361,10 @@ def _programs(contract: Contract, trips: int) -> Iterator[Case]:
         if case is None:
             return
         try:
-            programs = math.prod(grid_of(contract, case))
+            all_trips = math.prod(grid_of(contract, case)) * (case.trips or 1)
         except ContractFault:
-            programs = 0  # running it says so
-        if programs <= MOST_PROGRAMS or way == MANY[-1]:
+            all_trips = 0  # running it says so
+        if all_trips <= MOST_TRIPS or way == MANY[-1]:
             yield case
             return
 
