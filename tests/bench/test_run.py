@@ -15,7 +15,7 @@ from tlxify.bench.run import Measured, NoGpu, bench
 from tlxify.facts import Facts
 from tlxify.verdict import Evidence, Rung
 from tlxify.verify.child import Outcome
-from tlxify.verify.inputs import full_size_case
+from tlxify.verify.sizing import full_size_case
 
 FACTS = Facts("gemm", (), (), (), (), (), ())
 

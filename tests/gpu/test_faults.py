@@ -31,8 +31,8 @@ def test_every_fault_can_be_planted(planted):
 def test_what_is_planted_is_launched(planted, name):
     # A source that is not the one its conversion was made of would have the original run: nothing would be tried.
     from tlxify.verify.compiled import dispatched
-    from tlxify.verify.inputs import full_size_case
     from tlxify.verify.loading import load
+    from tlxify.verify.sizing import full_size_case
 
     conversion = planted[name].conversion
     loaded = load(conversion)

@@ -33,7 +33,7 @@ from tests.tlx.sim.tutorials import (
 )
 from tlxify.contract import Contract
 from tlxify.verify.cases import Case
-from tlxify.verify.inputs import tile_extent, with_sizes
+from tlxify.verify.sizing import tile_extent, with_sizes
 
 from .launches import Launch, recorded, source_of
 from .mutator import Mutant, mutants

@@ -15,8 +15,8 @@ import tlx
 from tlxify import convert
 from tlxify.source import SourceFile
 from tlxify.verify.compiled import Variant, compile_dispatch, compile_variants, dispatched, judge, variants
-from tlxify.verify.inputs import full_size_case
 from tlxify.verify.loading import load
+from tlxify.verify.sizing import full_size_case
 
 from . import samples
 

@@ -9,7 +9,8 @@ from textwrap import indent
 import pytest
 
 from tlxify.verify.inputs import edge_cases
-from tlxify.verify.simulate import Tally, simulate
+from tlxify.verify.simulate import simulate
+from tlxify.verify.tally import Tally
 
 from . import samples
 

@@ -12,7 +12,8 @@ from tlxify.contract import ScalarSpec, TensorSpec
 from tlxify.verify import dtypes
 from tlxify.verify.buffers import Inapplicable, make_arguments
 from tlxify.verify.cases import Case
-from tlxify.verify.inputs import edge_cases, small_tiles
+from tlxify.verify.inputs import edge_cases
+from tlxify.verify.sizing import small_tiles
 from tlxify.verify.strategies import cases as drawn_cases
 
 from . import samples

@@ -19,7 +19,8 @@ from tlxify.verdict import Rung
 from tlxify.verify import verify
 from tlxify.verify.cases import Case
 from tlxify.verify.inputs import edge_cases
-from tlxify.verify.simulate import Tally, simulate
+from tlxify.verify.simulate import simulate
+from tlxify.verify.tally import Tally
 
 pytestmark = pytest.mark.triton
 

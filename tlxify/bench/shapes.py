@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ..contract import Contract, LaunchConfig, cdiv
 from ..verify.cases import Case
-from ..verify.inputs import full_size_case
 from ..verify.layouts import usual_layouts
+from ..verify.sizing import full_size_case
 
 #: Tiles along each side of the result, and trips of the dot loop: square, short loops, long loops.
 FILLING = ((32, 64), (64, 8), (16, 256))

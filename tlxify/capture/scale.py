@@ -15,7 +15,7 @@ from ..bench.itemsize import itemsize
 from ..bench.sizes import sizes_of
 from ..contract import Contract, extent_of
 from ..verify.cases import Case
-from ..verify.inputs import stages_of
+from ..verify.sizing import stages_of
 from .replay import has_own_grid, trips_of
 
 #: Whole tiles along a size that counts tiles of the result, besides the ragged one; things of a batch.

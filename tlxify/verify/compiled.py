@@ -23,10 +23,10 @@ from .described import describable, passed
 from .dispatch import STRUCTURAL, viewed
 from .dtypes import storage
 from .grids import settle_grid
-from .inputs import full_size_case
 from .layouts import extents_of, settled_strides, strides_of, usual_layouts
 from .loading import Loaded, load
 from .oracle import as_constexpr
+from .sizing import full_size_case
 
 if TYPE_CHECKING:
     from tlx.lowering.inspect import CompiledFacts

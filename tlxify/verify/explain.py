@@ -16,9 +16,9 @@ from ..conversion import Conversion
 from ..verdict import Evidence
 from .cases import ALL_SCHEDULES, Case
 from .gpu import cases_of
-from .inputs import stages_of
 from .loading import load
 from .simulate import Simulation
+from .sizing import stages_of
 
 #: Tiles along each side of the result that are simulated.
 TILES = 2

@@ -21,10 +21,11 @@ from .compare import compare_memory
 from .described import passed
 from .device import Hung, Launch, call_of, scratch_memory, settle
 from .grids import settle_grid
-from .inputs import edge_cases, full_size_case, in_tiles_of
+from .inputs import edge_cases
 from .loading import Loaded, load
 from .oracle import as_constexpr
 from .record import Record
+from .sizing import full_size_case, in_tiles_of
 
 #: Launches of each repeated case; races between warps show in one of thirty, or never.
 REPEATS = 30

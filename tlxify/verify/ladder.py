@@ -13,10 +13,10 @@ from ..conversion import Conversion
 from ..diagnostics import Diagnostic
 from ..verdict import Evidence, Rung, Verdict
 from .child import Job, Limits, Outcome, run_job
-from .inputs import counting
 from .protocol import check_protocol, worlds_of
 from .ran import run_rung
 from .requirements import missing_for_gpu, missing_for_simulation
+from .sizing import counting
 from .unlaunchable import CODE, contract_fault
 
 #: Children that work at a time.

@@ -9,8 +9,8 @@ import numpy as np
 from ..conversion import Conversion
 from .buffers import Inapplicable, make_arguments
 from .dispatch import resolve
-from .inputs import full_size_case
 from .loading import load
+from .sizing import full_size_case
 
 #: Trips of the dot loop: enough for the ring to fill, turn around and drain.
 TRIPS = 8

@@ -10,7 +10,7 @@ from typing import Any
 from ..contract import Contract, cdiv
 from .cases import Case, Data, Layout, Schedule
 from .fitting import fitting
-from .inputs import tile_extent, told
+from .sizing import tile_extent, told
 
 _LAYOUTS = typing.get_args(Layout)
 _DATA = typing.get_args(Data)

@@ -13,8 +13,8 @@ from ..verdict import Evidence, Rung
 from .buffers import Inapplicable
 from .cases import Case
 from .compare import compare_memory
-from .inputs import SMALL_ROWS, SMALL_TILE, base_case
 from .oracle import NoLaunch, SourceFails, reference
+from .sizing import SMALL_ROWS, SMALL_TILE, base_case
 
 
 def retiled_case(contract: Contract) -> tuple[Case, Case] | None:

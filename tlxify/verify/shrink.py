@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..contract import Contract
 from .cases import Case
-from .inputs import tile_extent, with_sizes
+from .sizing import tile_extent, with_sizes
 
 #: Launches that may be tried on the way: each takes a fraction of a second.
 MOST = 48

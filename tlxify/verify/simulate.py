@@ -9,7 +9,7 @@ import contextlib
 import math
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,14 @@ from .cases import ONE_SCHEDULE, Case, Schedule
 from .compare import Comparison, compare_memory
 from .dispatch import misdirected, resolve, viewed
 from .grids import grid_of
-from .inputs import edge_cases, own_tiles
+from .inputs import edge_cases
 from .loading import Loaded, load
 from .oracle import NoLaunch, Reference, SourceFails, backwards, reference, rests_on_order
 from .replay import case_of, token
 from .retiled import retiled
 from .shrink import shrunk
+from .sizing import own_tiles
+from .tally import Tally
 
 #: Schedules under which the last program runs first: on a GPU they run in any order.
 LAST_FIRST: tuple[Schedule, ...] = ("eager", 1, 3)
@@ -35,71 +37,6 @@ LAST_FIRST: tuple[Schedule, ...] = ("eager", 1, 3)
 TWO_ORDERS: tuple[Schedule, ...] = ("late", "eager")
 #: Findings after which a run is given up: more of the same help nobody.
 ENOUGH = 4
-
-
-@dataclass(slots=True)
-class Tally:
-    """What was run, and how it went."""
-
-    cases: int = 0
-    #: Findings, repeated ones included: a case stops at its first.
-    failed: int = 0
-    runs: int = 0
-    configs: set[int] = field(default_factory=set)
-    specialized: int = 0
-    original: int = 0
-    identical: int = 0
-    compared: int = 0
-    #: Worst error of the conversion and of the source on the same output.
-    worst: tuple[float, float] = (0.0, 0.0)
-    #: Cases of which the source was run, and those of them that have no exact oracle.
-    references: int = 0
-    unlifted: int = 0
-    #: Element types of tensors in cases with an exact oracle, and in those without.
-    lifted_types: set[str] = field(default_factory=set)
-    unlifted_types: set[str] = field(default_factory=set)
-    #: How often one program of the source executed one dot, at most.
-    trips: int = 0
-    #: Programs of one launch that was compared, at most.
-    programs: int = 0
-    #: How often one program of the conversion filled the slots of one place, at most.
-    fills: int = 0
-    #: Configs, each with an output that some launch of it made something else of than zeros.
-    telling: set[tuple[int, str]] = field(default_factory=set)
-    source_fails: str = ""
-    #: Launches that were not compared, by reason.
-    skipped: dict[str, int] = field(default_factory=dict)
-    #: Why no launch can be made of the first such case among those that the specialized kernel must take.
-    unmade: str = ""
-    findings: dict[tuple[str, int, str], Evidence] = field(default_factory=dict)
-
-    def found(self, evidence: Evidence) -> None:
-        """Keeps one finding per kind and line."""
-        self.failed += 1
-        key = (evidence.code, evidence.line, evidence.text if evidence.code == "dispatch" else "")
-        self.findings.setdefault(key, evidence)
-
-    def skip(self, why: str) -> None:
-        """Counts a launch that was not compared."""
-        self.skipped[why] = self.skipped.get(why, 0) + 1
-
-    def took(self, case: Case) -> None:
-        """Counts a case that the specialized kernel takes."""
-        self.specialized += 1
-        self.configs.add(case.config)
-
-    def referred(self, arguments: Arguments, *, exact: bool) -> None:
-        """Counts a case whose source was run, and whether what it would be without rounding is known."""
-        self.references += 1
-        self.unlifted += not exact
-        types = self.lifted_types if exact else self.unlifted_types
-        types.update(memory.dtype for memory in arguments.tensors.values())
-
-    def compared_with(self, comparison: Comparison) -> None:
-        """Counts one comparison."""
-        self.compared += 1
-        self.identical += comparison.identical
-        self.worst = max(self.worst, (comparison.error, comparison.source_error))
 
 
 class Simulation:

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from ..contract import Contract
 from .buffers import Arguments, Inapplicable, make_arguments
 from .cases import ALL_SCHEDULES, Case, Data, Layout
-from .inputs import base_case, stages_of, tile_extent, told, with_sizes
 from .replay import token
+from .sizing import base_case, stages_of, tile_extent, told, with_sizes
 
 #: In the order in which hypothesis simplifies. Rows that begin anywhere are rare: most kernels leave them to another.
 LAYOUTS: tuple[Layout, ...] = ("padded", "padded-columns", "rows", "padded", "columns")
