@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import ran, shapes
 from benchmarks.kernels import Kernel, kernels, names
+from tests.verify.samples import CONTRACT
 from tlxify.bench.report import Report, Row, row_of
 from tlxify.verdict import Evidence, Rung, Verdict
 
@@ -43,7 +44,7 @@ def test_a_name_that_is_none_is_said():
 
 
 def kernel(name, text="x"):
-    return Kernel(name, SimpleNamespace(module_text=text, contract=()), None)
+    return Kernel(name, SimpleNamespace(module_text=text, contract=CONTRACT), None)
 
 
 def test_what_is_unknown_comes_first_and_what_ran_is_kept():

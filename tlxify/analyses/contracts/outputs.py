@@ -1,7 +1,7 @@
 """The element types of what integers are stored to, and of what atomics of the larger and the smaller one go on from.
 
 A memory of counts, of indices, of quantized values holds integers: as floats of 16 bits they would be rounded. And of
-the atomics, 16 bits have the sum alone.
+the atomics, 16 bits have the sum alone; through descriptors they have the larger and the smaller as well.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def stored(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Te
         stores = [store for store in facts.stores if store.pointer == spec.name]
         alone = groups.count(spec.dtype_group) == 1 and spec.name not in fed
         dtype = None
-        if stores and alone and not spec.values:
+        described = any(store.descriptor and store.kind != "store" for store in stores)
+        if stores and alone and not spec.values and not described:
             kinds = [found.of(values[store.value]) if store.value in values else None for store in stores]
             dtype = _element(stores, kinds)
             free = _expected(values[store.span] for store in stores if store.kind == "atomic_cas")
