@@ -132,7 +132,8 @@ def in_process(device, monkeypatch):
         return Outcome(json.loads(json.dumps(figures)), tuple(findings))
 
     def few(contract, *, guarded=True):
-        return [case for case in edge_cases(contract) if "trips" in case.name or case.name == "own tiles"]
+        # In the sum of 65 products numpy's rounding depends on how many rows it multiplies: not the very bits.
+        return [case for case in edge_cases(contract) if case.name.endswith(" trips") or case.name == "own tiles"]
 
     monkeypatch.setattr(gpu, "edge_cases", few)
     monkeypatch.setattr(ran, "run_job", run_job)
