@@ -36,7 +36,7 @@ help:
 	@echo "coverage    what becomes of every public dot kernel: docs/coverage.md (an hour on two cores)"
 	@echo "corpus-simulated  our own kernels on every schedule, also those that are not expected to pay (an hour)"
 	@echo "mutate      break every TLX kernel in every small way; each break must be found (FBTRITON=DIR: the tutorials too)"
-	@echo "compat      the tests, and all conversions of the corpus compiled, under each supported Triton: $(TRITONS)"
+	@echo "compat      the tests, and all conversions of the corpus compiled, under each supported Triton: $(TRITONS); the witnesses"
 	@echo "witnesses   compile our TLX with Meta's compilers: fbtriton $(FBTRITON_VERSION), triton-utlx $(UTLX)"
 	@echo "tutorials   Meta's tutorials by each compiler: machine code, spills, compile times, and the bundle to time"
 	@echo "figures     regenerate docs/tlx-support.md and the figures about tlx in benchmarks/results/"
@@ -120,7 +120,7 @@ corpus-simulated: $(READY)
 mutate: $(READY)
 	$(BIN)/python -m benchmarks.mutate --output benchmarks/results/mutate.json $(MUTATE)
 
-compat: $(TRITONS:%=compat-%)
+compat: $(TRITONS:%=compat-%) witnesses
 
 compat-%: .venv-triton-%/.ready
 	.venv-triton-$*/bin/python -m pytest -o cache_dir=.venv-triton-$*/pytest_cache $(PYTEST)
