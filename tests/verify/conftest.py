@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import tempfile
 
 import pytest
+
+from tlxify.job import paired
+
+#: What stands above each version of a `pair`.
+HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 
 collect_ignore_glob = [] if importlib.util.find_spec("triton") else ["test_[!p]*.py"]
 
@@ -25,3 +31,18 @@ def triton_as_it_is():
     yield
     if (tlx := sys.modules.get("tlx")) is not None:
         tlx.uninstall()
+
+
+@pytest.fixture
+def pair(tmp_path, monkeypatch):
+    """Makes a pair, old.py and new.py, of the texts of two functions of one name."""
+    monkeypatch.chdir(tmp_path)
+
+    def made(old: str, new: str):
+        for name, text in (("old.py", old), ("new.py", new)):
+            (tmp_path / name).write_text(HEAD + text)
+        outcome = paired(tmp_path / "old.py", tmp_path / "new.py", re.match(r"def (\w+)", old)[1], None)
+        assert not outcome.diagnostics, [item.message for item in outcome.diagnostics]
+        return outcome.kernels[0].conversion
+
+    return made

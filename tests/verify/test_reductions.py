@@ -5,21 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tlxify.contract import Contract
-from tlxify.job import paired
 from tlxify.verify.simulate import simulate
 
 pytestmark = pytest.mark.triton
 
-HEAD = """\
-import triton
-import triton.language as tl
-
-
-@triton.jit
-"""
-ROWS = (
-    HEAD
-    + """\
+ROWS = """\
 def rows(x_ptr, out_ptr, stride, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     total = tl.zeros((BLOCK,), dtype=tl.float32)
@@ -28,20 +18,14 @@ def rows(x_ptr, out_ptr, stride, N, BLOCK: tl.constexpr):
         total += tl.load(x_ptr + row * stride + at, mask=at < N, other=0.0).to(tl.float32)
     tl.store(out_ptr + row, tl.sum(total, axis=0))
 """
-)
-PARTS = (
-    HEAD
-    + """\
+PARTS = """\
 def parts(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     part = tl.program_id(0)
     at = part * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + at, mask=at < n, other=0.0)
     tl.store(out_ptr + part, tl.max(x, axis=0))
 """
-)
-ALONE = (
-    HEAD
-    + """\
+ALONE = """\
 def alone(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     total = 0.0
     for start in range(0, n, BLOCK):
@@ -49,32 +33,12 @@ def alone(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
         total += tl.sum(tl.load(x_ptr + at, mask=at < n, other=0.0).to(tl.float32), axis=0)
     tl.store(out_ptr, total)
 """
-)
-SHARED = (
-    HEAD
-    + """\
+SHARED = """\
 def shared(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + at, mask=at < n, other=0.0).to(tl.float32)
     tl.atomic_add(out_ptr, tl.sum(x, axis=0))
 """
-)
-
-
-@pytest.fixture
-def pair(tmp_path, monkeypatch):
-    """Makes a pair of two texts."""
-    monkeypatch.chdir(tmp_path)
-
-    def made(old: str, new: str):
-        (tmp_path / "old.py").write_text(old)
-        (tmp_path / "new.py").write_text(new)
-        name = old[old.index("def ") + 4 : old.index("(x_ptr")]
-        outcome = paired(tmp_path / "old.py", tmp_path / "new.py", name, None)
-        assert not outcome.diagnostics, [item.message for item in outcome.diagnostics]
-        return outcome.kernels[0].conversion
-
-    return made
 
 
 def output(contract: Contract) -> tuple[str, ...]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tlxify.job import paired
 from tlxify.verdict import Rung
 from tlxify.verify import verify
 from tlxify.verify.simulate import simulate
 
 pytestmark = pytest.mark.triton
 
-HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 TOTAL = """\
 def k(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -124,21 +120,6 @@ WRONG = {
         FLAGS, "    tl.store", "    if A and B and C:\n        x = x + 1.0\n    tl.store", "mismatch"
     ),
 }  # fmt: skip
-
-
-@pytest.fixture
-def pair(tmp_path, monkeypatch):
-    """Makes a pair of two texts."""
-    monkeypatch.chdir(tmp_path)
-
-    def made(old: str, new: str):
-        Path("old.py").write_text(HEAD + old)
-        Path("new.py").write_text(HEAD + new)
-        outcome = paired(Path("old.py"), Path("new.py"), "k", None)
-        assert not outcome.diagnostics, [item.message for item in outcome.diagnostics]
-        return outcome.kernels[0].conversion
-
-    return made
 
 
 @pytest.mark.parametrize("fault", WRONG)

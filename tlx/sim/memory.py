@@ -74,8 +74,13 @@ class GlobalMemory:
     def _elements(self, allocation: Allocation, dtype: np.dtype, floating: bool) -> np.ndarray:
         return allocation.lift(dtype) if self.lift and floating else allocation.elements(dtype)
 
-    def gather(self, addresses: np.ndarray, mask: np.ndarray | None, dtype: Any, what: str) -> list[Any]:
-        """Splits addresses by allocation: [(elements, flat positions, indices into the elements)]."""
+    def gather(
+        self, addresses: np.ndarray, mask: np.ndarray | None, dtype: Any, what: str, new: np.ndarray | None = None
+    ) -> list[Any]:
+        """Splits addresses by allocation: [(elements, flat positions, indices into the elements)].
+
+        `new` are the values of a store, one for each address.
+        """
         itemsize = numpy_dtype(dtype).itemsize
         flat = addresses.ravel()
         positions = np.arange(flat.size) if mask is None else np.flatnonzero(mask.ravel())
@@ -87,10 +92,18 @@ class GlobalMemory:
             self.observer.touched(first, last + itemsize, what != "load", positions.size * itemsize)
         allocation = self.find(first)
         if allocation is not None and last + itemsize <= allocation.stop:
-            return [self._part(allocation, dtype, positions, wanted, what)]
-        return self._gather_scattered(positions, wanted, dtype, what)
+            return [self._part(allocation, dtype, positions, wanted, what, new)]
+        return self._gather_scattered(positions, wanted, dtype, what, new)
 
-    def _part(self, allocation: Allocation, dtype: Any, positions: np.ndarray, wanted: np.ndarray, what: str) -> Any:
+    def _part(
+        self,
+        allocation: Allocation,
+        dtype: Any,
+        positions: np.ndarray,
+        wanted: np.ndarray,
+        what: str,
+        new: np.ndarray | None,
+    ) -> Any:
         kind = numpy_dtype(dtype)
         offsets = (wanted - np.uint64(allocation.start)).astype(np.int64)
         indices, rest = np.divmod(offsets, kind.itemsize)
@@ -98,13 +111,18 @@ class GlobalMemory:
             self.complain(
                 f"address {int(wanted[np.flatnonzero(rest)[0]]):#x} is not a multiple of {kind.itemsize} bytes"
             )
+        elements = self._elements(allocation, kind, dtype.scalar.is_floating())
         if self.sharing is not None and what == "load":
             self.sharing.loaded(allocation, offsets)
         elif self.sharing is not None and what == "atomic":
             self.sharing.updated(allocation, offsets)
-        return self._elements(allocation, kind, dtype.scalar.is_floating()), positions, indices
+        elif self.sharing is not None and new is not None:
+            self.sharing.stored(allocation, offsets, _differs(elements[indices], new[positions]))
+        return elements, positions, indices
 
-    def _gather_scattered(self, positions: np.ndarray, wanted: np.ndarray, dtype: Any, what: str) -> list[Any]:
+    def _gather_scattered(
+        self, positions: np.ndarray, wanted: np.ndarray, dtype: Any, what: str, new: np.ndarray | None
+    ) -> list[Any]:
         itemsize = numpy_dtype(dtype).itemsize
         parts = []
         for address in np.unique(wanted).tolist():
@@ -115,7 +133,7 @@ class GlobalMemory:
                 wanted + np.uint64(itemsize) <= np.uint64(allocation.stop)
             )
             if inside.any():
-                parts.append(self._part(allocation, dtype, positions[inside], wanted[inside], what))
+                parts.append(self._part(allocation, dtype, positions[inside], wanted[inside], what, new))
                 left &= ~inside
         if left.any():
             self.complain(self._outside(what, int(left.sum()), int(wanted[np.flatnonzero(left)[0]])))
@@ -144,23 +162,8 @@ class GlobalMemory:
     def store(self, addresses: np.ndarray, values: np.ndarray, mask: np.ndarray | None, dtype: Any) -> None:
         """Writes ``values`` where the mask allows."""
         flat = np.broadcast_to(values, addresses.shape).ravel()
-        for elements, positions, indices in self.gather(addresses, mask, dtype, "store"):
-            if self.sharing is not None:
-                self._stored(addresses, elements, positions, indices, flat)
+        for elements, positions, indices in self.gather(addresses, mask, dtype, "store", flat):
             elements[indices] = flat[positions]
-
-    def _stored(
-        self, addresses: np.ndarray, elements: Any, positions: np.ndarray, indices: np.ndarray, new: Any
-    ) -> None:
-        """Tells who keeps track of it of a store that is about to be made."""
-        wanted = addresses.ravel()[positions]
-        allocation = self.find(int(wanted[0]))
-        if allocation is not None and self.sharing is not None:
-            values = new[positions].astype(elements.dtype)
-            changed = values.view(np.uint8).reshape(len(indices), -1) != elements[indices].view(np.uint8).reshape(
-                len(indices), -1
-            )
-            self.sharing.stored(allocation, (wanted - np.uint64(allocation.start)).astype(np.int64), changed.any(1))
 
     def update(
         self, addresses: np.ndarray, mask: np.ndarray | None, dtype: Any, change: Callable[[Any, int], Any]
@@ -226,3 +229,10 @@ class GlobalMemory:
             target, inside = window
             new = values.reshape(desc.block)[inside]
             target[...] = new if combine is None else combine(target, new)
+
+
+def _differs(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Which elements a store changes, bit by bit."""
+    patterns = [np.ascontiguousarray(a).view(np.uint8).reshape(old.size, -1) for a in (old, new.astype(old.dtype))]
+    changed: np.ndarray = (patterns[0] != patterns[1]).any(axis=1)
+    return changed

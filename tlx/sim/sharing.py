@@ -111,6 +111,6 @@ class Sharing:
 
     def _released(self, programs: np.ndarray, after: np.ndarray) -> Any:
         """Which of the accesses their programs followed by an atomic."""
-        done = {int(program): self._atomics[int(program)] for program in np.unique(programs)}
-        done[MANY] = max(done.values(), default=0) if MANY not in done else max(self._atomics.values())
-        return np.array([done[int(program)] for program in programs]) > after
+        most = max(self._atomics.values())
+        done = [most if program == MANY else self._atomics[program] for program in programs.tolist()]
+        return np.array(done) > after

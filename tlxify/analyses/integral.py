@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from ..model import Kernel
+from .bindings import bindings
 
 #: A number of the source: as wide as what it meets.
 WRITTEN = "written"
@@ -48,26 +49,7 @@ class Integers:
         """
         self._loaded = loaded
         self._params = {p.name: WRITTEN if p.constexpr else "i32" for p in kernel.params if p.name in {*whole}}
-        #: What each name is bound to; None for what is not told.
-        self._bound: dict[str, list[ast.expr | None]] = {}
-        for node in ast.walk(kernel.node):
-            match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    self._bound.setdefault(name, []).append(value)
-                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                    self._bound.setdefault(name, []).append(value)
-                case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-                    self._bound.setdefault(name, []).append(ast.BinOp(ast.Name(target.id, ast.Load()), op, value))
-                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(targets) == len(
-                    values
-                ):
-                    for one, given in zip(targets, values, strict=True):
-                        self._bound.setdefault(ast.unparse(one), []).append(given)
-                case ast.Assign(targets=targets):
-                    for target in (n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)):
-                        self._bound.setdefault(target.id, []).append(None)
-                case ast.For(target=ast.Name(id=name)):
-                    self._bound.setdefault(name, []).append(_POSITION)
+        self._bound = bindings(kernel.node, lambda loop: _POSITION)
 
     def of(self, value: ast.expr, within: frozenset[str] = frozenset()) -> str | None:
         """The type: `i1` to `i64` or `u8`, WRITTEN, FLOAT, or None where it is not known."""

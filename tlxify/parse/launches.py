@@ -11,7 +11,7 @@ from ..reach import chain_of
 from .arguments import placed
 from .literals import ConfigLiteral, NotLiteral, evaluate
 from .names import AUTOTUNE
-from .shapes import Passed, alike, extents, strides
+from .shapes import Passed, alike, extents, stride_of, strides
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +129,11 @@ def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> 
     choices = tuple((name, found) for name, node in given.items() if (found := _choices(node, known)))
     computed, blocks = tuple(_computed(given, known)), tuple(_blocks(given, known))
     usual = tuple((name, value) for name, node in given.items() if (value := _usual(node, function)) is not None)
-    stepping = frozenset(name for name, node in given.items() if _is_stride(known.bound(node)))
-    pitches = strides({name: known.bound(node) for name, node in given.items()})
+    meant = {name: known.bound(node) for name, node in given.items()}
+    stepping, pitches = frozenset(name for name, node in meant.items() if stride_of(node)), strides(meant)
     lengths = extents(given, _own_nodes(function), call.lineno)
     said = _grid(grid, known)
     return CallSite(said, tuple(literals), computed, choices, blocks, usual, stepping, lengths, pitches, alike(given))
-
-
-def _is_stride(node: ast.expr) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(attr="stride"), args=[_]):
-            return True
-        case ast.Subscript(value=ast.Call(func=ast.Attribute(attr="stride"), args=[])):
-            return True
-    return False
 
 
 def _entries(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:

@@ -122,15 +122,21 @@ def _asked(node: ast.expr) -> tuple[str, int] | None:
     return None if axis is None else (tensor, axis)
 
 
-def _stride(node: ast.expr) -> tuple[str, int] | None:
+def stride_of(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """The tensor and the axis whose stride an expression is: `x.stride(0)`, `x.stride()[0]`."""
     match node:
-        case ast.Call(func=ast.Attribute(value=tensor, attr="stride"), args=[place], keywords=[]):
-            axis = _integer(place)
-        case ast.Subscript(value=ast.Call(func=ast.Attribute(value=tensor, attr="stride"), args=[]), slice=place):
-            axis = _integer(place)
-        case _:
-            return None
-    return None if axis is None else (ast.unparse(tensor), axis)
+        case (
+            ast.Call(func=ast.Attribute(value=tensor, attr="stride"), args=[place])
+            | ast.Subscript(value=ast.Call(func=ast.Attribute(value=tensor, attr="stride"), args=[]), slice=place)
+        ):
+            return tensor, place
+    return None
+
+
+def _stride(node: ast.expr) -> tuple[str, int] | None:
+    asked = stride_of(node)
+    axis = _integer(asked[1]) if asked is not None else None
+    return None if asked is None or axis is None else (ast.unparse(asked[0]), axis)
 
 
 def _integer(node: ast.expr) -> int | None:

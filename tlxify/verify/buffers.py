@@ -72,6 +72,11 @@ class Memory:
             return f"the input {self.spec.name} was written to"
         return f"{int(wrong.sum())} elements around {self.spec.name} were overwritten"
 
+    @property
+    def tells(self) -> bool:
+        """Whether the launch wrote anything but zeros: what two kernels leave alone is equal whatever they do."""
+        return bool((self.array[~self.unchanged()] != 0).any())
+
     def unwritten(self) -> Any:
         """Where the tensor holds the poison that it held before the launch.
 

@@ -69,6 +69,11 @@ class Case:
         """How a tensor lies."""
         return dict(self.layouts).get(tensor, "rows")
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether some tensor lies in the memory of another."""
+        return any(layout == "overlap" for _, layout in self.layouts)
+
     def __str__(self) -> str:
         sizes = ", ".join(f"{name} = {value!r}" for name, value in self.values)
         extras = [f"config {self.config}", *(f"{name} {layout}" for name, layout in self.layouts if layout != "rows")]

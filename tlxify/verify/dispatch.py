@@ -72,7 +72,7 @@ def misdirected(
         return None
     if wanted == "view":
         troubled = {name for name, layout in case.layouts if layout == "odd"}
-        if any(layout == "overlap" for _, layout in case.layouts):
+        if case.overlaps:
             troubled |= {next(iter(arguments.tensors))}
         if not troubled & through_views:
             return None

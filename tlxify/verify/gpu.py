@@ -15,7 +15,7 @@ from typing import Any
 from ..contract import Contract, evaluate
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
-from .buffers import Inapplicable, Memory, make_arguments
+from .buffers import Inapplicable, make_arguments
 from .cases import Case
 from .compare import compare_memory
 from .described import passed
@@ -171,7 +171,7 @@ class Session:
             self.found("dispatch", f"the original kernel ran ({reason}) where the specialized one must", case)
         if case.path == "original" and fast:
             self.found("dispatch", "the specialized kernel ran where the original must", case)
-        if any(layout == "overlap" for _, layout in case.layouts):
+        if case.overlaps:
             if fast:
                 self.found("dispatch", "the specialized kernel ran although its output overlaps an input", case)
             return  # the source races with itself there: nothing to compare
@@ -295,7 +295,7 @@ class Session:
         for name, memory in mine.items():
             result = compare_memory(memory, theirs[name], None)
             self.record.compared += 1
-            if fast and case.config not in self.record.telling and _tells(theirs[name]):
+            if fast and case.config not in self.record.telling and theirs[name].tells:
                 self.record.telling.append(case.config)
             self.record.identical += result.identical
             self.record.exact &= result.identical
@@ -332,11 +332,6 @@ class Session:
         """Keeps a finding."""
         file = self.loaded.conversion.file
         self.findings.append(Evidence(Rung.RAN, False, code, text, f"{self.number}: with {case}", file, 1))
-
-
-def _tells(memory: Memory) -> bool:
-    """Whether a launch wrote anything but zeros: what neither kernel writes is equal whatever they do."""
-    return bool((memory.array[~memory.unchanged()] != 0).any())
 
 
 def _deadly(error: Exception) -> bool:

@@ -111,8 +111,7 @@ def _options(contract: Contract) -> Iterator[Case]:
     """
     base = replace(base_case(contract, 0), path="claimed")
     constants = base.constants(contract)
-    pairs = (*contract.tiled, *((contract.contracted,) if contract.contracted is not None else ()))
-    whole = with_sizes(base, contract, **{size: 2 * tile_extent(constants, tile) for size, tile in pairs})
+    whole = with_sizes(base, contract, **{size: 2 * tile_extent(constants, tile) for size, tile in contract.counted})
     specs: list[tuple[str, tuple[object, ...]]] = [
         (spec.name, spec.choices) for spec in contract.constexprs if spec.says is None
     ]

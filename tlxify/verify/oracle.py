@@ -51,8 +51,7 @@ def reference(kernel: Any, contract: Contract, case: Case, *, sharing: bool = Fa
     trips, clashes = 0, False
     for arguments in (plain, again):
         # Tensors that share memory share addresses as well; all others end where their elements do.
-        alone = all(layout != "overlap" for _, layout in case.layouts)
-        report = _run(kernel, arguments, exact=alone, sharing=sharing and arguments is plain)[0]
+        report = _run(kernel, arguments, exact=not case.overlaps, sharing=sharing and arguments is plain)[0]
         trips, clashes = report.trips, clashes or bool(report.clashes)
         for memory in arguments.tensors.values():
             if (damage := memory.damaged()) is not None:
@@ -73,6 +72,11 @@ def backwards(kernel: Any, contract: Contract, case: Case) -> Arguments:
     arguments = make_arguments(contract, case, 0)
     _run(kernel, arguments, backwards=True)
     return arguments
+
+
+def last_first(programs: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Programs in the other order."""
+    return programs[::-1]
 
 
 def rests_on_order(kernel: Any, contract: Contract, case: Case, expected: Reference) -> str | None:
@@ -143,7 +147,7 @@ def _run(
 
     tensors = {name: tlx.sim.tensor(memory.array, exact) for name, memory in arguments.tensors.items()}
     try:
-        order = (lambda programs: programs[::-1]) if backwards else None
+        order = last_first if backwards else None
         named = launch_arguments(arguments, tensors)
         report = tlx.sim.run(kernel, arguments.grid, (), named, lift=lift, order=order, sharing=sharing)
     except tlx.sim.AssumptionError as error:

@@ -24,7 +24,7 @@ from .dispatch import misdirected, resolve, viewed
 from .grids import grid_of
 from .inputs import edge_cases
 from .loading import Loaded, load
-from .oracle import NoLaunch, Reference, SourceFails, backwards, reference, rests_on_order
+from .oracle import NoLaunch, Reference, SourceFails, backwards, last_first, reference, rests_on_order
 from .replay import case_of, token
 from .retiled import retiled
 from .shrink import shrunk
@@ -124,8 +124,7 @@ class Simulation:
         try:
             if target is not case and grid_of(self.contract, target) != arguments.grid:
                 return  # of a launch with nothing in it there would be other programs, or none
-            sharing = self.version is not None
-            expected = reference(self.loaded.source, self.contract, target, sharing=sharing)
+            expected = reference(self.loaded.source, self.contract, target, sharing=self.version is not None)
         except NoLaunch:
             self.tally.skip("contradict what the source assumes")
             return
@@ -157,8 +156,7 @@ class Simulation:
 
         arguments = make_arguments(self.contract, case, run)
         # Tensors that share memory must share addresses; all others end where their elements do, as for the source.
-        alone = all(layout != "overlap" for _, layout in case.layouts)
-        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments, exact=alone))
+        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments, exact=not case.overlaps))
         kwargs = dict(dispatch.kwargs)
         if case.zeroed is not None:
             if case.zeroed not in kwargs:
@@ -166,10 +164,11 @@ class Simulation:
             kwargs[case.zeroed] = 0
         self.tally.runs += 1
         try:
-            order = reversed_programs if schedule in LAST_FIRST else None
-            sharing = self.version is not None
             report = tlx.sim.run(
-                dispatch.kernel, dispatch.grid, (), kwargs, schedule=schedule, order=order, sharing=sharing
+                *(dispatch.kernel, dispatch.grid, (), kwargs),
+                schedule=schedule,
+                order=last_first if schedule in LAST_FIRST else None,
+                sharing=self.version is not None,
             )
         except tlx.sim.SimulationError as error:
             line = error.site.line if error.site is not None else 0
@@ -206,7 +205,7 @@ class Simulation:
             memory = arguments.tensors[name]
             exact = None if expected.exact is None else expected.exact[name]
             comparison = compare_memory(memory, source, exact)
-            if (source.array[~source.unchanged()] != 0).any():
+            if source.tells:
                 self.tally.telling.add((case.config, name))
             if comparison.mismatch is not None and source.spec.reads:
                 comparison = self._in_another_order(case, memory, exact) or comparison
@@ -215,7 +214,7 @@ class Simulation:
                 if case.data == "large" and source.spec.reads:
                     return True  # which of the sums is out of range depends on the order as well
                 if (other := rests_on_order(self.loaded.source, self.contract, case, expected)) is not None:
-                    if any(layout == "overlap" for _, layout in case.layouts):
+                    if case.overlaps:
                         return True  # a source whose output lies in its input owes nobody a result that can be told
                     text = f"{other} depends on the order of its programs, which nothing fixes with {case}"
                     self.tally.source_fails = self.tally.source_fails or self.loaded.shown(text)
@@ -324,11 +323,6 @@ def simulate(
         progress(f"simulated: {drawn} drawn launches")
         _explore(simulation, drawn, which)
     return simulation.tally
-
-
-def reversed_programs(programs: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """The last program first."""
-    return programs[::-1]
 
 
 def _explore(simulation: Simulation, drawn: int, which: int) -> None:

@@ -102,7 +102,10 @@ def _whole(contract: Contract, constants: dict[str, object], values: dict[str, o
     for size, low, high in contract.bounds:
         if isinstance(length := values.get(size), int) and length > 0:
             values[size] = max(low, length if high is None else min(length, high))
-    steps = [(size, _step(tile, {**values, **constants})) for size, tile in (*contract.multiples, *contract.whole)]
+    # A tile that neither the config nor the call names is as small as any.
+    steps = [
+        (size, tile_extent({**values, **constants}, tile)) for size, tile in (*contract.multiples, *contract.whole)
+    ]
     for size, step in [*steps, *((size, ALIGNED_SIZE) for size in contract.aligned)]:
         length = values.get(size)
         if isinstance(length, int) and step > 0:
@@ -110,11 +113,6 @@ def _whole(contract: Contract, constants: dict[str, object], values: dict[str, o
             whole = cdiv(length, step) * step
             values[size] = whole if high is None or whole <= high else high // step * step
     return values
-
-
-def _step(text: str, known: dict[str, object]) -> int:
-    extent = extent_of(text, known)
-    return SMALL_TILE if extent is None else extent  # a tile that neither the config nor the call names
 
 
 def with_sizes(case: Case, contract: Contract, **sizes: int) -> Case:

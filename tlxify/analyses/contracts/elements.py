@@ -16,7 +16,7 @@ from ...facts import Facts
 from ...model import Kernel
 from ...source import Span
 from ..floats import WIDE, Floats
-from .operands import pointer_of
+from .operands import fed
 from .packing import words_of
 from .taking import taken_apart
 
@@ -28,9 +28,9 @@ def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Ten
         if load.target is not None and load.pointer is not None:
             pointers.setdefault(load.target, set()).add(load.pointer)
     places = {load.span: load.pointer for load in facts.loads if load.pointer is not None}
-    fed = {pointer_of(facts, side) for dot in facts.dots for side in (dot.a, dot.b)}
+    operands = fed(facts)
     raw = _Raw(kernel, places)
-    wide = set().union(*raw.passed_to_math()) - fed
+    wide = set().union(*raw.passed_to_math()) - operands
     patterns = words_of(kernel.node, facts, taken_apart(kernel.node, raw.of))
     beside = set().union(*raw.multiplied_by_sums())
     widened = {spec.dtype_group for spec in specs if spec.name in beside and spec.reads and not spec.values}
@@ -39,7 +39,7 @@ def valid(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Ten
     cast = {pointer for name in _cast_for_a_dot(kernel, raw.bound) for pointer in pointers.get(name, ())} & whole
     members = [spec.dtype_group for spec in specs]
     alone = {spec.name for spec in specs if members.count(spec.dtype_group) == 1 and not spec.writes}
-    integers = {**dict.fromkeys(cast & alone, "i8"), **{name: patterns[name] for name in patterns.keys() - fed}}
+    integers = {**dict.fromkeys(cast & alone, "i8"), **{name: patterns[name] for name in patterns.keys() - operands}}
     found = []
     for spec in specs:
         dtypes = spec.dtypes

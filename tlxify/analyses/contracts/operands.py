@@ -31,6 +31,11 @@ def depth_of(facts: Facts, side: DotOperand) -> AxisId | None:
     return contracted[0] if side.load is not None and len(contracted) == 1 else None
 
 
+def fed(facts: Facts) -> frozenset[str | None]:
+    """The parameters whose tiles dots multiply as they are loaded."""
+    return frozenset(pointer_of(facts, side) for dot in facts.dots for side in (dot.a, dot.b))
+
+
 def pointer_of(facts: Facts, side: DotOperand) -> str | None:
     """The parameter that an operand is loaded from; None if it is computed."""
     return facts.loads[side.load].pointer if side.load is not None else None

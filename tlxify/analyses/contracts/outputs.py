@@ -16,7 +16,7 @@ from ...model import Kernel
 from ...source import Span
 from ..integral import FLOAT, TRUTH, WRITTEN, Integers, width
 from .integers import integers, symbols_in
-from .operands import pointer_of
+from .operands import fed
 
 #: Atomics that work on bits.
 BITS = frozenset({"atomic_and", "atomic_or", "atomic_xor"})
@@ -33,12 +33,12 @@ def stored(kernel: Kernel, facts: Facts, specs: Iterable[TensorSpec]) -> list[Te
     held = {spec.name: spec.dtypes[0] for spec in known if len(spec.dtypes) == 1 and spec.dtypes[0][0] == "i"}
     loads = {load.span: held[load.pointer] for load in facts.loads if load.pointer in held}
     found = Integers(kernel, whole, lambda node: loads.get(Span.of(node)) if hasattr(node, "lineno") else None)
-    fed = {pointer_of(facts, side) for dot in facts.dots for side in (dot.a, dot.b)}
+    operands = fed(facts)
     groups = [spec.dtype_group for spec in known]
     result = []
     for spec in known:
         stores = [store for store in facts.stores if store.pointer == spec.name]
-        alone = groups.count(spec.dtype_group) == 1 and spec.name not in fed
+        alone = groups.count(spec.dtype_group) == 1 and spec.name not in operands
         dtype = None
         described = any(store.descriptor and store.kind != "store" for store in stores)
         if stores and alone and not spec.values and not described:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from ...facts import Facts
 from ...poly import Poly
+from ..bindings import bindings
 from .taking import Taken
 
 #: Bits of the narrowest word.
@@ -48,18 +49,7 @@ class _Reach:
     """How large the numbers of a kernel get, as far as its text says."""
 
     def __init__(self, kernel: ast.AST) -> None:
-        self._bound: dict[str, list[ast.expr | None]] = {}
-        for node in ast.walk(kernel):
-            match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    self._bound.setdefault(name, []).append(value)
-                case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[*_, _] as args)) if len(args) < 3:
-                    last = ast.BinOp(args[-1], ast.Sub(), ast.Constant(1))
-                    self._bound.setdefault(name, []).append(last)
-                case ast.Name(id=name, ctx=ast.Store()):
-                    self._bound.setdefault(name, [])
-                case ast.AugAssign(target=ast.Name(id=name)):
-                    self._bound.setdefault(name, []).append(None)
+        self._bound = bindings(kernel, _last)
 
     def bit(self, taken: Taken) -> int | None:
         """The highest bit that an operation asks for; None where nothing says it."""
@@ -91,6 +81,14 @@ class _Reach:
                 known = [one for one in each if one is not None]
                 return max(known) if len(known) == len(each) else None
         return None
+
+
+def _last(loop: ast.For) -> ast.expr | None:
+    """The last number that a loop counts to; None where it does not count by ones."""
+    match loop.iter:
+        case ast.Call(args=[*_, end] as args) if len(args) < 3:
+            return ast.BinOp(end, ast.Sub(), ast.Constant(1))
+    return None
 
 
 def _combined(op: ast.operator, left: int | None, right: int | None) -> int | None:
