@@ -93,6 +93,13 @@ def k(x_ptr, y_ptr, n, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, BLOCK:
         x = -x
     tl.store(y_ptr + at, x, mask=at < n)
 """
+ONTO = """\
+def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0).to(tl.float32)
+    y = tl.load(y_ptr + at, mask=at < n, other=0.0).to(tl.float32)
+    tl.store(y_ptr + at, y + x, mask=at < n)
+"""
 WRONG = {
     "reads, adds and stores": (
         TOTAL, "atomic_add(out_ptr, tl.", "store(out_ptr, tl.load(out_ptr) + tl.", "program-race"
@@ -114,6 +121,9 @@ WRONG = {
     "forgets the third of a batch": (BATCH, "x * 2.0", "x * tl.where(b == 2, 1.0, 2.0)", "mismatch"),
     "takes batches to lie side by side": (BATCH, "b * sxb +", "b * M * sxm +", "mismatch"),
     "takes vectors to lie side by side": (SPREAD, "at * sx,", "at,", "mismatch"),
+    "clips what is added to what is there": (
+        ONTO, "y + x", "y + tl.where((x > 20.0) & (x < 1e30), 20.0, x)", "mismatch"
+    ),
     "divides zero by zero": (SCALED, "    most = tl.where(most == 0.0, 1.0, most)\n", "", "mismatch"),
     "picks from three rows": (ROWS_PICKED, "i * D", "tl.minimum(i, 3) * D", "mismatch"),
     "is wrong with every flag": (

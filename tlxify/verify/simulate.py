@@ -211,11 +211,11 @@ class Simulation:
                 comparison = self._in_another_order(case, memory, exact) or comparison
             self.tally.compared_with(comparison)
             if comparison.mismatch is not None:
-                if case.data == "large" and source.spec.reads:
-                    return True  # which of the sums is out of range depends on the order as well
                 if (other := rests_on_order(self.loaded.source, self.contract, case, expected)) is not None:
-                    if case.overlaps:
-                        return True  # a source whose output lies in its input owes nobody a result that can be told
+                    # A source whose output lies in its input owes nobody a result that can be told, and of large sums
+                    # in one place the order says which are out of range.
+                    if case.overlaps or (case.data == "large" and source.spec.reads):
+                        continue
                     text = f"{other} depends on the order of its programs, which nothing fixes with {case}"
                     self.tally.source_fails = self.tally.source_fails or self.loaded.shown(text)
                     return False
