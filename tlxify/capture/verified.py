@@ -143,7 +143,9 @@ def _simulated(
         return "no captured launch of this kernel is the one that is to be repeated"
     if not outcomes:
         return "nothing was simulated: every captured launch has a large grid of its own"
-    if not total("compared") and (total("specialized") or conversion.version is not None or not total("original")):
+    if not total("compared") and total("original") and not total("specialized"):
+        return "nothing was compared: every captured launch is left to the original"
+    if not total("compared"):
         why = skipped_text([outcome.figures for outcome in outcomes])
         text = f"no captured launch was compared{why}"
         return [Evidence(Rung.SIMULATED, False, "vacuous", text, "", conversion.file, 1)]
