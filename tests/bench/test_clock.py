@@ -22,9 +22,16 @@ class Device:
 
     def hold(self, milliseconds):
         self.held += milliseconds
+        return milliseconds
 
     def host(self):
         return self.ticks
+
+    def settle(self):
+        pass
+
+    def mapped(self):
+        return 0
 
     def contender(self, name, milliseconds):
         def launch(number):
@@ -38,12 +45,12 @@ class Device:
 def test_contenders_take_turns_and_each_begins_as_often():
     device = Device()
     contenders = {name: device.contender(name, cost) for name, cost in (("a", 2.0), ("b", 3.0), ("c", 5.0))}
-    times = interleave(contenders, device, rounds=3, launches=4, inputs=3, hold=0.5)
+    times = interleave(contenders, device, rounds=3, launches=4, inputs=3, hold=5.0)
     assert times == {"a": [2.0] * 3, "b": [3.0] * 3, "c": [5.0] * 3}
     turns = [name for name, number in device.log[::4]]
     assert turns == ["a", "b", "c", "b", "c", "a", "c", "a", "b"]
-    assert [number for _, number in device.log[:4]] == [0, 1, 2, 0], "no launch finds its own inputs in the cache"
-    assert device.held == 9 * 0.5
+    assert [number for _, number in device.log[:8]] == [0, 1, 2, 0, 1, 2, 0, 1], "the inputs used longest ago"
+    assert device.held == 9 * 5.0
 
 
 def test_a_turn_is_as_long_as_asked_and_fits_the_queue():

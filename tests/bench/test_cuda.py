@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +17,7 @@ class Cuda:
 
     def __init__(self):
         self.log, self.done, self.capturing = [], 0, False
+        self.current, self.recorded, self.stats = "first", [], {}
         cuda = self
 
         class Event:
@@ -23,8 +25,9 @@ class Cuda:
                 assert enable_timing
                 self.number = 0
 
-            def record(self):
+            def record(self, stream=None):
                 cuda.log.append("record")
+                cuda.recorded.append(stream)
                 self.number = len(cuda.log)
 
             def query(self):
@@ -40,6 +43,21 @@ class Cuda:
 
     def _sleep(self, cycles):
         self.log.append(cycles)
+
+    def current_stream(self):
+        return self.current
+
+    @contextlib.contextmanager
+    def stream(self, stream):
+        before, self.current = self.current, stream
+        yield
+        self.current = before
+
+    def synchronize(self):
+        self.log.append("settle")
+
+    def memory_stats(self):
+        return self.stats
 
     def is_current_stream_capturing(self):
         return self.capturing
@@ -57,8 +75,25 @@ def test_the_clock_waits_only_when_it_is_read(cuda):
     assert cuda.log == [1_000_000, "record", "record"]
     assert clock.between(start, end) == 1.0
     assert cuda.log[-1] == "wait"
-    clock.hold(1e6)
+    assert clock.hold(1e6) == LONGEST_HOLD
     assert cuda.log[-1] == LONGEST_HOLD * 2_000_000
+    clock.settle()
+    assert cuda.log[-1] == "settle"
+
+
+def test_a_contender_that_makes_another_stream_current_does_not_take_the_marks_along(cuda):
+    clock = CudaClock(SimpleNamespace(cuda=cuda))
+    clock.mark()
+    cuda.current = "another"
+    clock.mark()
+    assert cuda.recorded == ["first", "first"]
+
+
+def test_memory_asked_of_the_driver_and_given_back_is_counted(cuda):
+    clock = CudaClock(SimpleNamespace(cuda=cuda))
+    assert clock.mapped() == 0
+    cuda.stats = {"segment.all.allocated": 3, "segment.all.freed": 1, "allocation.all.allocated": 70}
+    assert clock.mapped() == 4
 
 
 def test_the_timer_spins_before_the_launch_and_asks_later(cuda):

@@ -27,9 +27,9 @@ SMALL = replace(
 
 
 class Device:
-    """Time passes only when a kernel says so."""
+    """Time passes only when a kernel says so; `astray` is that of other streams."""
 
-    now = 0.0
+    now, astray, waited, maps = 0.0, 0.0, 0.0, 0
 
     def mark(self):
         return self.now
@@ -38,10 +38,16 @@ class Device:
         return end - start
 
     def hold(self, milliseconds):
-        pass
+        return milliseconds
 
     def host(self):
-        return self.now
+        return self.waited
+
+    def settle(self):
+        self.waited, self.astray = self.waited + self.astray, 0.0
+
+    def mapped(self):
+        return self.maps
 
 
 class Product:
@@ -74,7 +80,7 @@ def session(monkeypatch):
 
     monkeypatch.setattr(module, "sets_for", lambda sizes: 3)
     monkeypatch.setattr(module, "arguments_of", functools.partial(module.arguments_of, device="cpu"))
-    monkeypatch.setattr(module, "_counted", itertools.cycle([{"fast": 0}, {"fast": 9}]).__next__)
+    monkeypatch.setattr(module, "counted", itertools.cycle([{"fast": 0}, {"fast": 9}]).__next__)
     monkeypatch.setattr(module, "_alive", lambda: True)
     monkeypatch.setattr(module, "settle", lambda: None)
 
@@ -199,6 +205,55 @@ def test_a_wrong_result_is_not_timed(session):
     assert not found.ms
 
 
+class Astray(Product):
+    """Right, and done at once by the clock of its stream: it works on another one."""
+
+    def __getitem__(self, grid):
+        launch = super().__getitem__(grid)
+
+        def elsewhere(*args, **options):
+            before = self.device.now
+            launch(*args, **options)
+            self.device.astray += self.device.now - before
+            self.device.now = before
+
+        return elsewhere
+
+
+class Mapping(Product):
+    """Right, and allocates what it needs in every launch."""
+
+    def __getitem__(self, grid):
+        launch = super().__getitem__(grid)
+
+        def allocating(*args, **options):
+            self.device.maps += 1
+            launch(*args, **options)
+
+        return allocating
+
+
+def test_a_conversion_on_another_stream_has_no_time(session):
+    found, _ = row(session, bound=Astray(None, {4: 4.0, 8: 1.0}))
+    assert "converted keeps the device busy for" in found.failure
+    assert not found.ms
+    found, _ = row(session, source=Astray(None, {4: 4.0, 8: 1.0}))
+    assert "source keeps the device busy for" in found.failure
+
+
+def test_allocation_on_one_side_is_seen(session):
+    found, _ = row(session, source=Mapping(None, {4: 4.0, 8: 2.0}))
+    assert "source asks the driver for memory" in found.failure
+    found, _ = row(session, bound=Mapping(None, {4: 4.0, 8: 2.0}))
+    assert "converted asks the driver for memory" in found.failure
+
+
+def test_a_time_below_the_floor_is_in_doubt(session):
+    found, _ = row(session, bound=Product(None, {4: 4.0, 8: 0.002}))
+    assert (found.failure, found.floor) == ("", pytest.approx(0.01))
+    assert "converted takes 0.002 ms, but the ceilings of this machine allow no less than 0.01 ms" in found.doubts[0]
+
+
 def test_a_row_that_is_never_written_is_seen(session):
     class Lazy(Product):
         def __getitem__(self, grid):
@@ -245,6 +300,28 @@ def test_a_reference_is_called_with_what_it_names(session, tmp_path, monkeypatch
     found, _ = row(session, reference="ours_for_reference:product")
     assert found.failure == "", "and its time is not judged"
     assert set(found.ms) == {"source", "converted", "reference"}
+    assert "reference takes 0 ms" in found.doubts[0], "but told to be none"
+
+
+def test_a_reference_that_cannot_be_timed_costs_no_other_figure(session, tmp_path, monkeypatch):
+    (tmp_path / "allocating_reference.py").write_text(
+        "DEVICES = []\n\ndef product(a_ptr):\n    DEVICES[0].maps += 1\n    return a_ptr.clone()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import allocating_reference
+
+    class Known(Device):
+        def __init__(self):
+            allocating_reference.DEVICES[:] = [self]
+
+    monkeypatch.setitem(globals(), "Device", Known)
+    found, _ = row(session, reference="allocating_reference:product")
+    assert found.failure == ""
+    assert (set(found.ms), found.speedup["source"].median) == ({"source", "converted"}, 2.0)
+    assert found.doubts == (
+        "not timed: reference asks the driver for memory, or gives it back, while it is timed: let it allocate before",
+    )
 
 
 def test_arguments_lie_where_the_case_says():

@@ -1,12 +1,31 @@
-"""Rounds in which contenders take turns, timed by a device's own clock."""
+"""Rounds in which contenders take turns, timed by a device's own clock.
+
+A turn whose time would tell of something else than the launches is taken again, and given up if it stays so: work that
+goes on elsewhere once the stream is done, memory asked of the driver, a host that cannot keep the device busy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 #: A contender makes one launch on the inputs of this number.
 Contender = Callable[[int], object]
+#: How often a turn is taken before its contender is given up.
+TRIES = 3
+#: Milliseconds, and share of a turn, for which a device may go on once its stream is done: the host wakes up meanwhile.
+LATE, LATE_SHARE = 0.1, 0.05
+#: Times the host's time of a turn for which the device is held back before the next try.
+MARGIN = 1.25
+
+
+class Untimed(Exception):
+    """A contender whose times would mean nothing; the text says why."""
+
+    def __init__(self, contender: str, why: str) -> None:
+        super().__init__(f"{contender} {why}" if contender else f"it {why}")
+        self.contender = contender
 
 
 class Clock(Protocol):
@@ -16,13 +35,19 @@ class Clock(Protocol):
         """Notes the moment at which the device gets here; returns at once."""
 
     def between(self, start: Any, end: Any) -> float:
-        """Milliseconds from one mark to the other; waits for the device."""
+        """Milliseconds from one mark to the other; waits until the device has passed both."""
 
-    def hold(self, milliseconds: float) -> None:
-        """Keeps the device busy for about so long, so that the host gets ahead of it."""
+    def hold(self, milliseconds: float) -> float:
+        """Keeps the device busy for about so long, so that the host gets ahead of it; says for how long at least."""
 
     def host(self) -> float:
         """Milliseconds of the host's clock."""
+
+    def settle(self) -> None:
+        """Waits until nothing runs on the device any more, whatever queue it was put on."""
+
+    def mapped(self) -> int:
+        """How often the driver was asked for memory, or given it back: the device may stand still meanwhile."""
 
 
 def launches_for(contender: Contender, clock: Clock, *, target: float, most: int, inputs: int = 1) -> tuple[int, float]:
@@ -32,11 +57,58 @@ def launches_for(contender: Contender, clock: Clock, *, target: float, most: int
     """
     contender(0)
     start, before = clock.mark(), clock.host()
-    for number in range(3):
+    for number in range(1, 4):
         contender(number % inputs)
     spent = (clock.host() - before) / 3
     each = clock.between(start, clock.mark()) / 3
     return max(3, min(most, int(target / max(each, 1e-6)))), spent
+
+
+@dataclass(slots=True)
+class _Turns:
+    """Takes turns, each beginning with the inputs that were used longest ago."""
+
+    clock: Clock
+    launches: int
+    inputs: int
+    #: Launches so far: the next one is on the inputs of this number, modulo `inputs`.
+    number: int = 0
+
+    def take(self, name: str, launch: Contender, hold: float) -> float:
+        """Milliseconds per launch. Raises Untimed."""
+        for _ in range(TRIES):
+            issued, elapsed, trouble = self._once(launch, hold)
+            if not trouble:
+                return elapsed / self.launches
+            hold = hold and max(hold, MARGIN * issued)
+        raise Untimed(name, trouble)
+
+    def _once(self, launch: Contender, hold: float) -> tuple[float, float, str]:
+        """Milliseconds that the host and the device took for a turn, and what was wrong with it."""
+        clock, mapped = self.clock, self.clock.mapped()
+        held = clock.hold(hold) if hold else 0.0
+        start, before = clock.mark(), clock.host()
+        for turn in range(self.number, self.number + self.launches):
+            launch(turn % self.inputs)
+        issued = clock.host() - before
+        elapsed = clock.between(start, clock.mark())
+        done = clock.host()
+        clock.settle()
+        late = clock.host() - done
+        self.number += self.launches
+        trouble = ""
+        if late > max(LATE, LATE_SHARE * elapsed):
+            trouble = (
+                f"keeps the device busy for {late:.3g} ms after the {elapsed:.3g} ms that its stream took: "
+                "it launches on another stream, which is not timed"
+            )
+        elif clock.mapped() != mapped:
+            trouble = "asks the driver for memory, or gives it back, while it is timed: let it allocate before"
+        # A device that had caught up with the host has no more than the last launch before it.
+        elif held and issued > held and held + elapsed - issued < 2 * elapsed / self.launches:
+            each = issued / self.launches
+            trouble = f"takes the host {each:.3g} ms a launch, for which the device waits: the time is the host's"
+        return issued, elapsed, trouble
 
 
 def interleave(
@@ -44,21 +116,19 @@ def interleave(
 ) -> dict[str, list[float]]:
     """Milliseconds per launch of each contender, one entry per round.
 
-    In each round every contender makes so many launches, one after the other over the `inputs` sets of arguments; who
-    begins moves on by one from round to round, so that no contender always runs on the chip that another left warm.
-    `hold` milliseconds of other work precede each turn: without them a short kernel would be timed by how fast the
-    host launches it.
+    In each round every contender makes so many launches, one after the other over the `inputs` sets of arguments, going
+    on where the last turn ended; who begins moves on by one from round to round. So no contender always runs on the
+    chip, or on the inputs, that another left warm. `hold` milliseconds of other work precede each turn: without them a
+    short kernel would be timed by how fast the host launches it.
+
+    Raises:
+        Untimed: the times of a contender would mean nothing.
     """
     names = list(contenders)
     times: dict[str, list[float]] = {name: [] for name in names}
+    turns = _Turns(clock, launches, inputs)
     for number in range(rounds):
         first = number % len(names)
         for name in (*names[first:], *names[:first]):
-            launch = contenders[name]
-            if hold:
-                clock.hold(hold)
-            start = clock.mark()
-            for turn in range(launches):
-                launch(turn % inputs)
-            times[name].append(clock.between(start, clock.mark()) / launches)
+            times[name].append(turns.take(name, contenders[name], hold))
     return times

@@ -11,22 +11,23 @@ from .roofline import Ceilings
 #: Cycles of the SM clock per millisecond, at least what a Hopper runs at.
 CYCLES = 2_000_000
 #: No turn is held back longer: milliseconds.
-LONGEST_HOLD = 20.0
+LONGEST_HOLD = 50.0
 #: Side of the matrix product and bytes of the copy that the ceilings are measured with.
 SIDE, COPIED = 8192, 1 << 30
 ROUNDS = 7
 
 
 class CudaClock:
-    """CUDA events on the current stream. Implements `Clock`."""
+    """CUDA events on the stream that is current now, whatever a contender makes current later. Implements `Clock`."""
 
     def __init__(self, torch: Any) -> None:
         self._cuda = torch.cuda
+        self._stream = torch.cuda.current_stream()
 
     def mark(self) -> Any:
         """See `Clock`."""
         event = self._cuda.Event(enable_timing=True)
-        event.record()
+        event.record(self._stream)
         return event
 
     def between(self, start: Any, end: Any) -> float:
@@ -34,13 +35,25 @@ class CudaClock:
         end.synchronize()
         return float(start.elapsed_time(end))
 
-    def hold(self, milliseconds: float) -> None:
+    def hold(self, milliseconds: float) -> float:
         """See `Clock`."""
-        self._cuda._sleep(int(CYCLES * min(milliseconds, LONGEST_HOLD)))
+        held = min(milliseconds, LONGEST_HOLD)
+        with self._cuda.stream(self._stream):
+            self._cuda._sleep(int(CYCLES * held))
+        return held
 
     def host(self) -> float:
         """See `Clock`."""
         return time.perf_counter() * 1e3
+
+    def settle(self) -> None:
+        """See `Clock`."""
+        self._cuda.synchronize()
+
+    def mapped(self) -> int:
+        """See `Clock`."""
+        known = self._cuda.memory_stats()
+        return sum(int(known.get(f"segment.all.{way}", 0)) for way in ("allocated", "freed"))
 
 
 def ceilings(torch: Any, clock: CudaClock) -> Ceilings:

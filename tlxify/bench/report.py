@@ -39,6 +39,8 @@ class Row:
     reason: str = ""
     #: Largest difference from the source: norm of the difference over norm of the source's result.
     error: float | None = None
+    #: What of these figures cannot be believed, or is left out, a sentence each.
+    doubts: tuple[str, ...] = ()
     #: Operations and bytes of the launch; None where they cannot be told.
     flops: float | None = None
     bytes: float | None = None
@@ -49,15 +51,21 @@ class Row:
 
     def tflops(self, contender: str) -> float | None:
         """TFLOP/s of a contender."""
-        return self.flops / self.ms[contender].median / 1e9 if self.flops and contender in self.ms else None
+        return self._over(self.flops, contender, 1e9)
 
     def gbps(self, contender: str) -> float | None:
         """GB/s of a contender, every tensor counted once."""
-        return self.bytes / self.ms[contender].median / 1e6 if self.bytes and contender in self.ms else None
+        return self._over(self.bytes, contender, 1e6)
 
     def share(self, contender: str) -> float | None:
         """The floor over the time: 1 is as fast as the chip allows."""
-        return self.floor / self.ms[contender].median if self.floor and contender in self.ms else None
+        return self._over(self.floor, contender, 1.0)
+
+    def _over(self, amount: float | None, contender: str, unit: float) -> float | None:
+        """An amount over the time of a contender; None where either is not known."""
+        if not amount or contender not in self.ms or not self.ms[contender].median:
+            return None
+        return amount / self.ms[contender].median / unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +146,7 @@ def row_of(line: Mapping[str, Any]) -> Row:
     told = {name: value for name, value in line.items() if name in known}
     for name in ("ms", "speedup"):
         told[name] = {who: Spread(**spread) for who, spread in told.get(name, {}).items()}
-    return Row(**told)
+    return Row(**{**told, "doubts": tuple(told.get("doubts", ()))})
 
 
 def read(path: Path) -> Report:

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
-import inspect
+import functools
 import json
-import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,12 +21,12 @@ from ..verdict import Evidence
 from ..verify.cases import Case
 from ..verify.child import Job
 from ..verify.compiled import dispatched
-from ..verify.described import passed
-from ..verify.device import Hung, call_of, scratch_memory, settle
+from ..verify.device import Hung, scratch_memory, settle
 from ..verify.loading import Loaded, load
-from ..verify.oracle import as_constexpr
-from .clock import Contender, interleave, launches_for
-from .cuda import CudaClock, ceilings
+from .clock import Contender, Untimed, interleave, launches_for
+from .contenders import by_name, counted, launched, named_callable, path_taken
+from .cuda import LONGEST_HOLD, CudaClock, ceilings
+from .doubts import judged
 from .figures import quartiles, ratios
 from .report import Row
 from .roofline import H200, Ceilings
@@ -145,17 +142,17 @@ class _Session:
         self.rounds: int = options["rounds"]
         self.pinned: bool = options["pinned"]
         self.contents: Mapping[str, str] = options.get("contents") or {}
-        self.reference = _callable(options["reference"]) if options.get("reference") else None
+        self.reference = named_callable(options["reference"]) if options.get("reference") else None
 
     def row(self, title: str, case: Case, work: Work) -> Row:
         """One launch, measured; what stands in the way is in the row."""
         base = Row(self.contract.kernel, title, flops=work.flops, bytes=work.bytes)
         base = dataclasses.replace(base, floor=self.limits.floor(work) / 1000.0)
         try:
-            return self._measured(base, case)
+            return judged(self._measured(base, case), work, self.limits)
         except Lost:
             raise
-        except NotMeasured as refusal:
+        except (NotMeasured, Untimed) as refusal:
             return dataclasses.replace(base, failure=str(refusal))
         except Exception as error:
             if not _alive():
@@ -169,23 +166,21 @@ class _Session:
             raise NotMeasured("the grid is empty")
         arguments = [arguments_of(sizes, seed, contents=self.contents) for seed in range(sets_for(sizes))]
         initial = arguments[0].save()
-        tried = self._timed(self._launches("source", self.loaded.source, case, arguments), len(arguments))
+        tried = self._timed("source", self._launches("source", self.loaded.source, case, arguments), len(arguments))
         source = _fastest([each for each in tried if not each.added])
         retiled = _fastest(tried)
-        found = self._timed(self._launches("conversion", self.loaded.bound, case, arguments), len(arguments))
+        bound = self._launches("conversion", self.loaded.bound, case, arguments)
+        found = self._timed("converted", bound, len(arguments))
         converted = _fastest(found)
-        before = _counted()
+        before = counted()
         error = self._agreement(_alike(tried, converted.config).launch, converted.launch, arguments[0], initial)
-        path, reason = _path(before, _counted())
+        path, reason = path_taken(before, counted())
         best = {"source": source, "converted": converted, **({"retiled": retiled} if retiled is not source else {})}
         contenders: dict[str, Contender] = {name: each.launch for name, each in best.items()}
         configs = {name: config_text(each.config) for name, each in best.items()}
         if self.reference is not None:
-            contenders["reference"] = _by_name(self.reference, sizes, arguments)
-        launches, host = launches_for(source.launch, self.clock, target=TURN, most=QUEUE, inputs=len(arguments))
-        times = interleave(
-            contenders, self.clock, rounds=self.rounds, launches=launches, inputs=len(arguments), hold=launches * host
-        )
+            contenders["reference"] = by_name(self.reference, sizes, arguments)
+        times, doubts = self._interleaved(contenders, len(arguments))
         return dataclasses.replace(
             row,
             ms={name: quartiles(values) for name, values in times.items()},
@@ -194,7 +189,29 @@ class _Session:
             path=path,
             reason=reason,
             error=error,
+            doubts=doubts,
         )
+
+    def _interleaved(
+        self, contenders: dict[str, Contender], inputs: int
+    ) -> tuple[dict[str, list[float]], tuple[str, ...]]:
+        """Times of each, and why a reference is left out. Raises Untimed."""
+        sized = {
+            name: launches_for(each, self.clock, target=TURN, most=QUEUE, inputs=inputs)
+            for name, each in contenders.items()
+        }
+        host = max(spent for _, spent in sized.values())
+        launches = max(3, min(sized["source"][0], int(LONGEST_HOLD / max(host, 1e-6))))
+        measure = functools.partial(
+            interleave, clock=self.clock, rounds=self.rounds, launches=launches, inputs=inputs, hold=launches * host
+        )
+        try:
+            return measure(contenders), ()
+        except Untimed as refusal:
+            if refusal.contender != "reference":
+                raise
+            others = {name: each for name, each in contenders.items() if name != "reference"}
+            return measure(others), (f"not timed: {refusal}",)
 
     def compile(self, case: Case) -> None:
         """Launches source and conversion once with each config; what fails is passed over. Raises Lost."""
@@ -203,11 +220,11 @@ class _Session:
             with contextlib.suppress(NotMeasured):
                 self._launches(who, kernel, case, arguments)
 
-    def _timed(self, launches: list[Tried], inputs: int) -> list[Tried]:
-        """The launches, each with its time in milliseconds."""
+    def _timed(self, who: str, launches: list[Tried], inputs: int) -> list[Tried]:
+        """The launches, each with its time in milliseconds. Raises Untimed."""
 
         def time(launch: Contender) -> float:
-            return min(interleave({"": launch}, self.clock, rounds=3, launches=3, inputs=inputs)[""])
+            return min(interleave({who: launch}, self.clock, rounds=3, launches=3, inputs=inputs)[who])
 
         return [dataclasses.replace(each, ms=time(each.launch)) for each in launches]
 
@@ -220,7 +237,7 @@ class _Session:
         failures = []
         for index, config in self._configs(case, deeper=who == "conversion"):
             chosen = dataclasses.replace(case, config=index)
-            launch = _launch(kernel, sizes_of(self.contract, chosen), config, self.contract, arguments)
+            launch = launched(kernel, sizes_of(self.contract, chosen), config, self.contract, arguments)
             try:
                 launch(0)
                 launch(0)
@@ -281,41 +298,6 @@ class _Session:
         return worst
 
 
-def _launch(
-    kernel: Any, sizes: Sizes, config: LaunchConfig, contract: Contract, arguments: list[Arguments]
-) -> Contender:
-    scalars = {name: as_constexpr(value) for name, value in sizes.scalars.items()}
-    constants = {name: value for name, value in config.values if name in contract.parameters}
-    options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
-    bound = kernel[sizes.grid]
-    tensors = [passed(contract.tensors, each.tensors, {**sizes.known, **constants}) for each in arguments]
-    calls = [call_of(contract.parameters, {**each, **scalars, **constants}, options) for each in tensors]
-
-    def launch(number: int) -> object:
-        args, kwargs = calls[number]
-        return bound(*args, **kwargs)
-
-    return launch
-
-
-def _by_name(reference: Callable[..., Any], sizes: Sizes, arguments: list[Arguments]) -> Contender:
-    """The reference with those arguments of the kernel that it names."""
-    parameters = inspect.signature(reference).parameters
-    every = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    named = [
-        {name: value for name, value in {**sizes.known, **each.tensors}.items() if every or name in parameters}
-        for each in arguments
-    ]
-    return lambda number: reference(**named[number])
-
-
-def _callable(text: str) -> Callable[..., Any]:
-    module, _, name = text.partition(":")
-    sys.path.insert(0, os.getcwd())
-    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return found
-
-
 def _alive() -> bool:
     import torch
 
@@ -324,24 +306,3 @@ def _alive() -> bool:
     except Exception:
         return False
     return True
-
-
-def _counted() -> dict[str, int]:
-    """Launches so far: "fast", and each reason for the original."""
-    import tlx
-
-    total = {"fast": 0}
-    for stats in tlx.stats().values():
-        total["fast"] += stats.fast
-        for code, count in stats.fallbacks.items():
-            total[code] = total.get(code, 0) + count
-    return total
-
-
-def _path(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[str, str]:
-    """What the launcher chose, and why the original."""
-    grown = [code for code, count in after.items() if count > before.get(code, 0)]
-    if grown == ["fast"]:
-        return "specialized", ""
-    reasons = ", ".join(code for code in grown if code != "fast")
-    return ("specialized in part" if "fast" in grown else "original"), reasons

@@ -38,7 +38,8 @@ def bench_table(report: Report) -> RenderableType:
         )
     rates = ", ".join(f"{value:g} {name}" for name, value in report.ceilings.items())
     about = f"{report.device}, torch {report.torch}, Triton {report.triton}; {report.rounds} rounds; ceilings {rates}"
-    return Group(table, Text(about, "dim"))
+    doubts = [Text(f"{row.kernel}, {row.launch}: {doubt}", "yellow") for row in report.rows for doubt in row.doubts]
+    return Group(table, *doubts, Text(about, "dim"))
 
 
 def change_table(changes: Sequence[Change]) -> RenderableType:
