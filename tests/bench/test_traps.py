@@ -68,15 +68,16 @@ def test_a_launch_that_returns_before_it_is_done_is_waited_for():
     assert times["a"] == pytest.approx([COLD, COLD])
 
 
+@pytest.mark.parametrize("hold", [0.0, 100.0])
 @pytest.mark.parametrize("share", [1.0, 0.75])
-def test_work_on_another_stream_is_refused(share):
+def test_work_on_another_stream_is_refused(share, hold):
     chip = Chip()
 
     def astray(number):
         chip.launch(number, elsewhere=share)
 
     with pytest.raises(Untimed, match=r"b keeps the device busy for .* launches on another stream") as caught:
-        interleave({"a": chip.launch, "b": astray}, chip, rounds=2, launches=8, inputs=8)
+        interleave({"a": chip.launch, "b": astray}, chip, rounds=2, launches=8, inputs=8, hold=hold)
     assert caught.value.contender == "b"
 
 
@@ -129,7 +130,7 @@ def test_what_a_contender_allocates_once_costs_it_nothing():
 
     times = interleave({"a": lazy}, chip, rounds=3, launches=4, inputs=8, hold=1.0)
     assert times["a"] == pytest.approx([COLD] * 3)
-    assert len(taken) == 4 * 4, "its first turn was taken again"
+    assert len(taken) == (1 + 1 + 3) * 4, "its first turn was taken again"
 
 
 def test_a_host_that_is_slow_on_one_side_is_given_a_start():
@@ -155,7 +156,7 @@ def test_a_host_that_no_start_helps_is_refused():
 
     with pytest.raises(Untimed, match=r"b takes the host 2\.5 ms a launch, for which the device waits"):
         interleave({"a": chip.launch, "b": busy}, chip, rounds=2, launches=6, inputs=8, hold=0.1)
-    assert len(tried) == 6 * TRIES
+    assert len(tried) == 6 * (1 + TRIES)
 
 
 def test_as_many_launches_as_fill_a_turn_are_not_told_by_the_host():

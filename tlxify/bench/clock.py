@@ -127,6 +127,9 @@ def interleave(
     names = list(contenders)
     times: dict[str, list[float]] = {name: [] for name in names}
     turns = _Turns(clock, launches, inputs)
+    if hold:
+        for name, launch in contenders.items():  # untimed: other streams are not held back, and would be done by then
+            turns.take(name, launch, 0.0)
     for number in range(rounds):
         first = number % len(names)
         for name in (*names[first:], *names[:first]):
