@@ -6,9 +6,10 @@ Rates of the whole chip are measured ceilings, not figures of a data sheet: a li
   The data sheet's 989.4 TFLOP/s are 132 SMs × 4096 FLOP × 1.83 GHz: no large product keeps that clock.
 - Device memory: 4300 GB/s, measured there too.
 - L2: 11 500 GB/s, 49.6 bytes a cycle and SM, as much as it was seen to bring for 16-bit operands. `gemm/batched_heads`
-  of benchmarks/results/corpus-h200.json took 1496 µs with tiles of 64 × 64 × 64, whose trips load 17.2 GB, each from L2
-  but for its first time. Tiles of 128 × 128 × 64 with long loops come to 0.84 to 0.97 of that there. Those of 8 bits,
-  and programs that load one tile as both operands, came to up to 1.5 times that: the word for them is less certain.
+  of benchmarks/results/corpus-h200.json took 1476 to 1496 µs with tiles of 64 × 64 × 64, whose trips load 17.2 GB,
+  each from L2 but for its first time. Tiles of 128 × 128 × 64 with long loops come to 0.84 to 0.97 of that there.
+  Those of 8 bits, and programs that load one tile as both operands, came to up to 1.5 times that: the word for them is
+  less certain.
 - Other units: of one SM in a cycle 128 additions or products of fp32 and 16 exponentials or reciprocals (CUDA C++
   Programming Guide, throughput of arithmetic instructions, compute capability 9.0).
 - Clock: 1.755 GHz, as in the simulator's table of costs.

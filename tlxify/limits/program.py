@@ -2,8 +2,8 @@
 
 Elements are counted, not instructions: `a * b + c` is two where the chip needs one, and both are added to what special
 functions take, as if a warp did one after the other. Measured attention bears that out: for 64 heads of 4096 rows and
-64 columns it counts 534 µs of softmax against 348 of the tensor cores, and the conversion took 708; for 128 columns 557
-against 696, and it took 997 (attention/forward of benchmarks/results/corpus-h200.json): half the products, but not half
+64 columns it counts 534 µs of softmax against 348 of the tensor cores, and the conversion took 696; for 128 columns 557
+against 696, and it took 986 (attention/forward of benchmarks/results/corpus-h200.json): half the products, but not half
 the time. Both took longer than what is counted, for the two hide each other only in part.
 """
 
