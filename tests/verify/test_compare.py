@@ -92,3 +92,27 @@ def test_without_an_oracle_the_source_is_the_measure():
     converted[0, 0] += np.float16(0.5)
     assert outcome(np.nextafter(source, np.float16(9)), source, exact=None).passed
     assert not outcome(converted, source, exact=None).passed
+
+
+def test_one_bad_element_of_the_source_excuses_no_shift_of_all():
+    noise = GENERATOR.standard_normal(EXACT.shape) * 0.02
+    source = (EXACT + noise).astype(np.float32)
+    source[0, 0] = EXACT[0, 0] + 2.0
+    again = (EXACT - noise).astype(np.float32)
+    assert outcome(again, source, dtype="fp32").passed
+    shifted = (EXACT + noise + 0.05 * np.sqrt(np.mean(EXACT**2))).astype(np.float32)
+    found = outcome(shifted, source, dtype="fp32")
+    assert not found.passed
+    assert found.mismatch.startswith("c is less exact as a whole: 50% of its 128 elements are off by more than")
+
+
+def test_a_shift_of_few_elements_is_seen_among_many():
+    exact = GENERATOR.standard_normal((64, 64))
+    noise = GENERATOR.standard_normal(exact.shape) * 0.01
+    source = (exact + noise).astype(np.float32)
+    source[0, 0] = exact[0, 0] + 2.0
+    converted = (exact - noise).astype(np.float32)
+    converted[:8] += 0.3
+    assert outcome((exact - noise).astype(np.float32), source, exact, "fp32").passed
+    found = outcome(converted, source, exact, "fp32")
+    assert "10% of its 4096 elements" in found.mismatch

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,6 +72,7 @@ class Simulated:
                 report = tlx.sim.run(found.kernel, found.grid, (), dict(found.kwargs))
                 self.device["hung"] |= any(finding.code == "deadlock" for finding in report.findings)
             else:
+                self.device["refused"].update([found.code])
                 tlx.sim.run(self.kernel.original, grid, (), {**arrays, **tiles})
 
         return launch
@@ -83,7 +85,7 @@ def device(monkeypatch):
     from tlx.launch import tuning
     from tlx.launch.policy import CHOSEN
 
-    state = {"fast": 0, "sources": 0, "hung": False, "disturb": lambda number, arguments: None}
+    state = {"fast": 0, "sources": 0, "hung": False, "disturb": lambda number, arguments: None, "refused": Counter()}
 
     def settle(seconds=None):
         if state["hung"]:
@@ -95,6 +97,7 @@ def device(monkeypatch):
     monkeypatch.setattr(gpu, "scratch_memory", lambda: None)
     monkeypatch.setattr(gpu, "unusable", lambda: None)
     monkeypatch.setattr(gpu.Session, "_fast_launches", lambda self: state["fast"])
+    monkeypatch.setattr(gpu.Session, "_fallbacks", lambda self: dict(state["refused"]))
     launch = gpu.Session._launch
     monkeypatch.setattr(gpu.Session, "_launch", lambda self, kernel, it: launch(self, Simulated(kernel, state), it))
     monkeypatch.setattr(gpu, "LARGE", ((2, 4),))
@@ -192,6 +195,20 @@ FAULTS = {
 def test_the_session_finds_faults(device, code):
     _, findings = gpu.run_on_gpu(planted(*FAULTS[code]), repeats=2)
     assert {finding.code for finding in findings} == {code}
+
+
+@pytest.mark.torch
+def test_a_config_whose_tiles_no_launch_can_specialize_is_left_to_the_original(in_process, monkeypatch):
+    from tlx.launch import tuning
+
+    monkeypatch.setattr(tuning, "WGMMA_ROWS", 64)
+    found = rung(samples.conversion(contract=small((32, 2), (64, 2))))
+    assert [item.code for item in found.evidence if not item.ok] == []
+    facts = {item.code: item.text for item in found.evidence}
+    assert facts["left-to-original"] == "config 0 (rows)"
+    assert "1 configs on a GPU" in facts["launches"]
+    (nothing,) = [item for item in rung(samples.conversion(contract=small((32, 2)))).evidence if not item.ok]
+    assert nothing.code == "never-specialized"
 
 
 ARRIVE = "                    if k > 0:\n                        tlx.barrier_arrive(empty[(used - 1) % STAGES])"

@@ -14,6 +14,11 @@ from .dtypes import FORMATS, bits, decode
 FLOOR_ULPS = {"fp16": 1, "bf16": 1, "fp8e4nv": 1, "fp8e5": 1, "fp32": 32, "fp64": 32}
 #: The source's error may be exceeded by this factor.
 SLACK = 2.0
+#: So may each of these shares of its errors, in ascending order, by this one: a source whose worst element is far off
+#: must not excuse that all of the conversion's are somewhat off.
+SHARES, SHARE_SLACK = (0.5, 0.9, 0.99), 1.5
+#: A share is looked at where so many errors at least are larger: fewer would tell of single elements.
+TELLING = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,22 @@ def _compare_floats(
     worst, source_worst = float(errors.max()), float(source_errors.max())
     wrong = errors > max(SLACK * source_worst, floor)
     mismatch = _tell(output, _first(wrong), got, had, exact, wrong) if wrong.any() else None
+    mismatch = mismatch or _less_exact(output, errors[usable], source_errors[usable], floor)
     return Comparison(output, identical, worst, source_worst, mismatch)
+
+
+def _less_exact(output: str, errors: Any, source_errors: Any, floor: float) -> str | None:
+    """What is wrong with the errors as a whole, though each of them alone may stand."""
+    for share in SHARES:
+        if errors.size * (1 - share) < TELLING:
+            break
+        mine, theirs = (float(np.quantile(each, share)) for each in (errors, source_errors))
+        if mine > max(SHARE_SLACK * theirs, floor):
+            return (
+                f"{output} is less exact as a whole: {1 - share:.0%} of its {errors.size} elements are off by more "
+                f"than {mine:.2g}, of the source's by {theirs:.2g}"
+            )
+    return None
 
 
 def _first(wrong: Any) -> tuple[int, ...]:

@@ -235,6 +235,11 @@ def _facts(total: Record, records: list[Record]) -> list[tuple[str, str, str]]:
         ("stability", f"{total.repeats} repeats: {stability}", ""),
         ("dispatch", f"specialized in {total.specialized} launches, the original in {total.original}", ""),
     ]
+    facts += [
+        ("left-to-original", f"config {config} ({reason})", "")
+        for config, reason in sorted(total.left.items(), key=lambda entry: int(entry[0]))
+        if int(config) not in total.configs
+    ]
     if total.source_failures:
         failures = len(total.source_failures)
         facts.append(("source-fails", f"the source fails in {failures} cases; {total.source_failures[0]}", ""))

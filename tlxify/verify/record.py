@@ -24,7 +24,9 @@ class Record:
     #: Cases on which the source's own repeats differ by more than the tolerance.
     source_varies: list[str] = field(default_factory=list)
     configs: list[int] = field(default_factory=list)
-    #: Those of them of which some launch wrote anything but zeros.
+    #: Configs of which no launch can be specialized, by number, and the reason that lies in them.
+    left: dict[str, str] = field(default_factory=dict)
+    #: Those of `configs` of which some launch wrote anything but zeros.
     telling: list[int] = field(default_factory=list)
     #: The largest difference from the source, relative to size and scale of the output.
     worst: float = 0.0
@@ -48,6 +50,7 @@ def merge(records: Iterable[Record]) -> Record:
         total.worst = max(total.worst, record.worst)
         total.source_failures += record.source_failures
         total.source_varies += record.source_varies
+        total.left |= record.left
         total.telling += [config for config in record.telling if config not in total.telling]
         total.configs += [config for config in record.configs if config not in total.configs]
         total.constants += [entry for entry in record.constants if entry not in total.constants]
