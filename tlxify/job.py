@@ -93,12 +93,14 @@ def converted(
     profitable: bool = True,
     tiles: str | None = None,
     tier: str = "tlx",
-    elsewhere: frozenset[str] = frozenset(),
+    elsewhere: frozenset[str] | None = None,
 ) -> FileConversion:
     """What converting the file at `path` comes to; a refusal of the whole file is an outcome like any other.
 
-    `elsewhere` are the jit functions of the file that others launch.
+    `elsewhere` are the jit functions of the file that others launch; without it, those that other files of the
+    package launch are looked for.
     """
+    from .migrate.elsewhere import launched_in_package
     from .pipeline import convert as convert_source
 
     source = read(path)
@@ -107,7 +109,7 @@ def converted(
     try:
         wanted = tuple(kernels) or None
         how: dict[str, Any] = {"schedule": schedule, "profitable": profitable, "tiles": tiles, "tier": tier}
-        how["elsewhere"] = elsewhere
+        how["elsewhere"] = launched_in_package(source) if elsewhere is None else elsewhere
         return suppress.apply(convert_source(source, kernels=wanted, **how))
     except Decline as refusal:
         return FileConversion(source, diagnostics=(refusal.diagnostic,))

@@ -1,4 +1,4 @@
-"""Kernels that jit code of their own file calls too: `migrate` knows them by launches in other files."""
+"""Kernels that jit code of their own file calls too: launches in other files tell them."""
 
 from __future__ import annotations
 
@@ -101,3 +101,18 @@ def test_whoever_names_it_launches_it(tmp_path: Path):
     assert [kernel.name for kernel in conversion.kernels] == ["around"]
     conversion = converted(folder / "kernels.py", ("product",), "auto")
     assert [(kernel.name, kernel.verdict_word) for kernel in conversion.kernels] == [("product", "converted")]
+
+
+def test_a_file_of_a_package_is_converted_with_what_the_package_launches(tmp_path: Path):
+    folder = package(tmp_path, use="from .kernels import product\nproduct[(1,)](x)\n")
+    deep = folder / "ops"
+    deep.mkdir()
+    (deep / "__init__.py").touch()
+    (folder / "kernels.py").rename(deep / "kernels.py")
+    (folder / "use.py").write_text("from .ops.kernels import product\nproduct[(1,)](x)\n")
+    names = [kernel.name for kernel in converted(deep / "kernels.py", (), "auto").kernels]
+    assert names == ["product", "around"]
+    (folder / "__init__.py").unlink()
+    _launching.cache_clear()
+    names = [kernel.name for kernel in converted(deep / "kernels.py", (), "auto").kernels]
+    assert names == ["around"], "what lies around a package is not looked through"

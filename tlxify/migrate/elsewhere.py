@@ -40,6 +40,16 @@ def launched_elsewhere(source: SourceFile, roots: Sequence[str]) -> frozenset[st
     return frozenset(name for name, line in asked.items() if (own, line) in found)
 
 
+def launched_in_package(source: SourceFile) -> frozenset[str]:
+    """The same of the package that the file is in, however deep; nothing of a file that is in none."""
+    top = None
+    for folder in Path(os.path.abspath(source.path)).parents:
+        if not (folder / "__init__.py").is_file():
+            break
+        top = folder
+    return frozenset() if top is None else launched_elsewhere(source, (str(top),))
+
+
 @functools.cache
 def _launching(roots: tuple[str, ...]) -> tuple[str, ...]:
     """The files below the roots that launch anything."""
