@@ -15,8 +15,16 @@ def inline(module: Any) -> None:
     pm.run(module, "tlx_inline")
 
 
+def fold(module: Any) -> None:
+    """What is known while compiling: constants, and branches that are never taken."""
+    pm = ir.pass_manager(module.context)
+    pm.enable_debug()
+    passes.common.add_canonicalizer(pm)
+    pm.run(module, "tlx_fold")
+
+
 def optimize(module: Any, capability: int) -> None:
-    """Runs the pipeline in place.
+    """Runs the pipeline in place, on a folded module.
 
     It is the part of Triton's own pipeline that chooses layouts and instructions. Pipelining and automatic warp
     specialization are left out: the kernel's author has done both.
@@ -24,7 +32,6 @@ def optimize(module: Any, capability: int) -> None:
     pm = ir.pass_manager(module.context)
     pm.enable_debug()
     # Triton-level clean-up first.
-    passes.common.add_canonicalizer(pm)
     passes.ttir.add_loop_unroll(pm)
     passes.common.add_cse(pm)
     # Layouts: memory accesses decide first, tensor cores next, and everything else follows.
@@ -59,7 +66,6 @@ def optimize_amd(module: Any, options: Any) -> None:
     """The same for an AMD GPU: its back end has passes of its own for matrix instructions and copies to LDS."""
     pm = ir.pass_manager(module.context)
     pm.enable_debug()
-    passes.common.add_canonicalizer(pm)
     passes.ttir.add_loop_unroll(pm)
     passes.common.add_cse(pm)
     passes.ttgpuir.add_coalesce(pm)
