@@ -6,6 +6,9 @@ from typing import Any
 
 from triton._C.libtriton import amd, ir, nvidia, passes
 
+from . import versions
+from .lines import line_of_tensor_memory
+
 
 def inline(module: Any) -> None:
     """Helpers into their callers, so that what follows sees one function."""
@@ -44,7 +47,7 @@ def optimize(module: Any, capability: int) -> None:
     passes.ttgpuir.add_optimize_dot_operands(pm, capability >= 80)
     passes.ttgpuir.add_coalesce_async_copy(pm)
     blackwell = capability // 10 in (10, 11)
-    if blackwell:
+    if blackwell and not (versions.TENSOR_LAYOUTS_OF_MATRICES_ONLY and line_of_tensor_memory(str(module))):
         nvidia.passes.ttnvgpuir.add_optimize_tmem_layouts(pm)
     passes.ttir.add_loop_aware_cse(pm)
     passes.ttir.add_triton_licm(pm)
