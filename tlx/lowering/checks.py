@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import expectations, flights, irtext, slots
+from . import expectations, flights, irtext, named, slots
 
 _COPY = "ttg.async_copy_global_to_local"
 _BLOCKED = re.compile(r"^(#\w+) = #ttg\.blocked<\{sizePerThread = \[([\d, ]+)\].*?order = \[(\d+)", re.M)
@@ -47,6 +47,7 @@ def protocol(module: Any) -> None:
     text = str(module)
     flights.check(text)
     expectations.check(text)
+    named.check(text)
 
 
 def constants(module: Any) -> None:
