@@ -45,7 +45,7 @@ def reachable(total: int, sizes: set[int]) -> bool:
 
 class _Barriers:
     def __init__(self, text: str) -> None:
-        self.ops = list(irtext.parse(text))
+        self.ops = irtext.parsed(text)
         self.places = Places(text)
         self.sources: dict[str, str | None] = {}
         self.makers: dict[str, Op] = {}

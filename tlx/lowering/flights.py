@@ -30,7 +30,7 @@ def _carried(op: Op) -> list[list[str]]:
 
 class _Flights:
     def __init__(self, text: str) -> None:
-        self.ops = list(irtext.parse(text))
+        self.ops = irtext.parsed(text)
         self.places = Places(text)
         #: value in flight → the products that it may be, each with the wait that it went through too early
         self.flying: dict[str, dict[Op, Op | None]] = {}

@@ -5,6 +5,7 @@ Triton's Python bindings give operations without attributes or locations on some
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -105,6 +106,12 @@ class _Names:
             unique = self.define(name)
             names += [f"{unique}#{index}" for index in range(int(count))] if count else [unique]
         return tuple(names)
+
+
+@functools.lru_cache(maxsize=1)
+def parsed(text: str) -> tuple[Op | BlockArguments, ...]:
+    """The same as ``parse``, for several checks of one module."""
+    return tuple(parse(text))
 
 
 def parse(text: str) -> Iterator[Op | BlockArguments]:

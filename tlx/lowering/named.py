@@ -35,7 +35,7 @@ class Use:
 def _uses(text: str) -> dict[int, list[Use]]:
     default = _DEFAULT.search(text)
     found: dict[int, list[Use]] = defaultdict(list)
-    for op in irtext.parse(text):
+    for op in irtext.parsed(text):
         use = _USE.search(op.text) if isinstance(op, Op) else None
         if not isinstance(op, Op) or use is None:
             continue
