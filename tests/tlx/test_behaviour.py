@@ -20,7 +20,9 @@ from tests.tlx.behaviour.case import Described, array, has_memory
 from tests.tlx.sim.launch import SCHEDULES, descriptor
 from tlx.lowering import versions
 
-pytestmark = pytest.mark.triton
+#: what it warns of is what a case is about
+OLD_VALUES = pytest.mark.filterwarnings(r"ignore:(?s).*had before async_tasks:UserWarning")
+pytestmark = [pytest.mark.triton, OLD_VALUES]
 
 CASES = {
     f"{module.__name__.rpartition('.')[2]}: {name}": case

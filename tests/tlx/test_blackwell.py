@@ -319,6 +319,65 @@ def test_misuse(what, message):
     assert "test_blackwell.py:" in text.split("\n")[0]
 
 
+@tlx.jit
+def too_many_columns(out, TILES: tl.constexpr):
+    """Without tasks."""
+    first = tlx.local_alloc((128, 128), tl.float32, 1, tlx.storage_kind.tmem)
+    others = tlx.local_alloc((128, 128), tl.float32, TILES, tlx.storage_kind.tmem)
+    for i in tl.static_range(TILES):
+        tlx.local_store(others[i], tlx.local_load(first[0]) + i)
+    place = out + tl.arange(0, 128)[:, None] * 128 + tl.arange(0, 128)[None, :]
+    for i in tl.static_range(TILES):
+        tl.store(place, tlx.local_load(others[i]) + tlx.local_load(first[0]))
+
+
+def test_more_tensor_memory_without_tasks():
+    tlx.compile(too_many_columns, {"out": "*fp32"}, {"TILES": 3}, target="sm_100")
+    with pytest.raises(tlx.TLXError) as caught:
+        tlx.compile(too_many_columns, {"out": "*fp32"}, {"TILES": 7}, target="sm_100")
+    place, line, caret, message = str(caught.value).split("\n")
+    number = int(place.rpartition("test_blackwell.py:")[2].rstrip(":"))
+    assert line.strip() == "others = tlx.local_alloc((128, 128), tl.float32, TILES, tlx.storage_kind.tmem)"
+    assert caret.strip() == "^"
+    assert "too_many_columns needs 1024 columns of tensor memory, an SM has 512" in message
+    assert f": others 896 (line {number}), first 128 (line {number - 1}). Take fewer stages" in message
+
+
+@tlx.jit
+def whole_tile(out, HOW: tl.constexpr):
+    tile = tlx.local_alloc((128, 64), tl.float32, 1, tlx.storage_kind.tmem)
+    tlx.local_store(tile[0], tl.zeros((128, 64), tl.float32))
+    block = tlx.local_load(tile[0])
+    if HOW == "sum":
+        tl.store(out, tl.sum(block))
+    if HOW == "of sums":
+        tl.store(out, tl.max(tl.sum(block * 2.0, 1)))
+    if HOW == "in a loop":
+        total = tl.zeros((64,), tl.float32)
+        for i in range(4):
+            total += tl.sum(block, 0) * i
+        tl.store(out, tl.sum(total))
+    if HOW == "running sums":
+        tl.store(out + tl.arange(0, 8192), tl.cumsum(tl.ravel(block), 0))
+
+
+@pytest.mark.parametrize("how", ["sum", "of sums", "in a loop", "running sums"])
+def test_a_tile_of_tensor_memory_reduced_to_one_number(how):
+    assert "tcgen05.ld" in ptx_of(whole_tile, {"out": "*fp32"}, {"HOW": how})
+
+
+@tlx.jit
+def running_sums(out):
+    a = tlx.local_alloc((64, 64), tl.float16, 1)
+    block = tlx.async_dot_wait(0, tlx.async_dot(a[0], a[0]))
+    place = tl.arange(0, 64)
+    tl.store(out + place[:, None] * 64 + place[None, :], tl.cumsum(block, 1))
+
+
+def test_running_sums_of_a_product():
+    assert "wgmma.mma_async" in tlx.compile(running_sums, {"out": "*fp32"}).asm["ptx"]
+
+
 def test_hopper_has_no_tensor_memory():
     text = refused(misused, {"out": "*fp32"}, {"WHAT": "none"}, target="sm_90")
     assert "storage_kind.tmem needs Blackwell (sm_100); this kernel is compiled for sm_90" in text

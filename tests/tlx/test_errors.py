@@ -203,15 +203,26 @@ def dot_with(out, KEYWORD: tl.constexpr):
         acc = tlx.async_dot(a[0], a[0], acc, use_acc=True)
     elif KEYWORD == "pred":
         acc = tlx.async_dot(a[0], a[0], acc, pred=True)
+    elif KEYWORD == "two_ctas":
+        acc = tlx.async_dot(a[0], a[0], acc, two_ctas=True)
     else:
         acc = tlx.async_dot(a[0], a[0], acc, mBarriers=[bars[0]])
     tl.store(out, tl.sum(acc))
 
 
-@pytest.mark.parametrize("keyword", ["use_acc", "pred", "mBarriers"])
-def test_blackwell_arguments_of_a_hopper_dot(keyword):
-    with pytest.raises(CompilationError, match=f"{keyword} has no effect in a Hopper async_dot"):
-        tlx.compile(dot_with, {"out": "*fp16"}, {"KEYWORD": keyword})
+@pytest.mark.parametrize(
+    ("keyword", "value"),
+    [("use_acc", "True"), ("pred", "True"), ("mBarriers", "[bars[0]]"), ("two_ctas", "True")],
+)
+def test_blackwell_arguments_of_a_hopper_dot(keyword, value):
+    text = shown(dot_with, {"out": "*fp16"}, {"KEYWORD": keyword})
+    place, *_, line, caret, message = text.split("\n")
+    assert place.rpartition("test_errors.py:")[2].isdigit()
+    assert line.strip() == f"acc = tlx.async_dot(a[0], a[0], acc, {keyword}={value})"
+    assert caret.strip() == "^"
+    assert keyword in message
+    if keyword != "two_ctas":
+        assert f"{keyword} has no effect in a Hopper async_dot" in message
 
 
 @tlx.jit
@@ -526,14 +537,39 @@ def test_more_shared_memory_than_there_is():
 
 
 @tlx.jit
-def too_much_without_tasks(out):
-    tiles = tlx.local_alloc((128, 128), tl.float32, 4)
+def too_much_without_tasks(out, STAGES: tl.constexpr):
+    small = tlx.local_alloc((64, 64), tl.float16, 1)
+    tiles = tlx.local_alloc((128, 128), tl.float32, STAGES)
+    tlx.local_store(small[0], tl.zeros((64, 64), tl.float16))
     tlx.local_store(tiles[tl.program_id(0)], tl.zeros((128, 128), tl.float32))
-    tl.store(out, tl.sum(tlx.local_load(tiles[0])))
+    tl.store(out, tl.sum(tlx.local_load(tiles[0])) + tl.sum(tlx.local_load(small[0])))
+
+
+@tlx.jit
+def too_much_staging(out):
+    """What one line takes is named by the line if the line names nothing."""
+    desc = tl.make_tensor_descriptor(out, [1024, 1024], [1024, 1], [128, 256])
+    tile = tlx.local_alloc((128, 128), tl.float32, 3)
+    tlx.local_store(tile[0], tl.zeros((128, 128), tl.float32))
+    desc.store([0, 0], tl.zeros((128, 256), tl.float16) + tl.sum(tlx.local_load(tile[0])).to(tl.float16))
+    tl.store(out, tl.sum(tlx.local_load(tile[1])).to(tl.float16))
 
 
 def test_more_shared_memory_without_tasks():
-    assert "needs 262144 bytes of shared memory, sm_90 has 232448" in shown(too_much_without_tasks, {"out": "*fp32"})
+    tlx.compile(too_much_without_tasks, {"out": "*fp32"}, {"STAGES": 3})
+    place, line, caret, message = shown(too_much_without_tasks, {"out": "*fp32"}, {"STAGES": 4}).split("\n")
+    number = int(place.rpartition("test_errors.py:")[2].rstrip(":"))
+    assert line.strip() == "tiles = tlx.local_alloc((128, 128), tl.float32, STAGES)"
+    assert caret.strip() == "^"
+    assert "too_much_without_tasks needs 270336 bytes of shared memory, sm_90 has 232448" in message
+    assert f": tiles 262144 (line {number}), small 8192 (line {number - 1}). Take fewer stages" in message
+
+
+def test_more_shared_memory_in_lines_that_name_no_buffer():
+    place, line, _, message = shown(too_much_staging, {"out": "*fp16"}).split("\n")
+    number = int(place.rpartition("test_errors.py:")[2].rstrip(":"))
+    assert line.strip() == "tile = tlx.local_alloc((128, 128), tl.float32, 3)"
+    assert f": tile 196608 (line {number}), 65536 (line {number + 2})" in message
 
 
 def test_errors_name_their_file():

@@ -53,6 +53,7 @@ def roles(out, n):
     tl.store(out + 512, base)
 
 
+@pytest.mark.filterwarnings(r"ignore:(?s).*base has the value here that it had before async_tasks:UserWarning")
 def test_roles():
     compiled = tlx.compile(roles, {"out": "*i32", "n": "i32"})
     assert partitions(compiled) == [2, 2, 1]

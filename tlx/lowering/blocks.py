@@ -12,7 +12,7 @@ from typing import Any
 
 import triton.language as tl
 from triton.experimental.gluon.language import _core as ttgl
-from triton.experimental.gluon.language._layouts import DotOperandLayout, SliceLayout
+from triton.experimental.gluon.language._layouts import BlockedLayout, DotOperandLayout, SliceLayout
 from triton.experimental.gluon.language._semantic import GluonSemantic
 from triton.language.semantic import TritonSemantic
 
@@ -244,8 +244,11 @@ class BlockSemantic(GluonSemantic):  # type: ignore[misc]
             self.long_rows = False
 
     def associative_scan(self, inputs: Sequence[Any], axis: int, region_builder_fn: Any, reverse: bool) -> Any:
-        """As in Triton."""
-        return super().associative_scan(self.unify(*inputs), axis, region_builder_fn, reverse)
+        """As in Triton, which scans in blocked layouts alone, not in those of products or of tensor memory."""
+        blocks = self.unify(*inputs)
+        if not all(isinstance(block.type.layout, BlockedLayout) for block in blocks):
+            blocks = [self.to_default(block) for block in blocks]
+        return super().associative_scan(blocks, axis, region_builder_fn, reverse)
 
     def histogram(self, input: Any, num_bins: int, mask: Any, layout: Any = None) -> Any:
         """As in Triton."""

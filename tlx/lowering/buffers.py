@@ -110,8 +110,9 @@ class BufferSemantic(BarrierSemantic):
             slot = slot[0]
         if isinstance(slot, int) and not 0 <= slot < extent:
             raise TLXError(f"slot {slot} is out of range: there are {extent}")
-        if isinstance(buf, buffered_tensor) and buf.num and buf.type.slots:
-            slot = self._among_others(slot, *buf.type.slots[:3])
+        member = buf.type.slots[:3] if isinstance(buf, buffered_tensor) and buf.num and buf.type.slots else None
+        if member is not None:
+            slot = self._among_others(slot, *member)
         slot = self.to_tensor(slot)
         if slot.type.is_block() or not slot.type.scalar.is_int():
             raise TLXError(f"a slot number must be an integer scalar, not {slot.type}")
@@ -127,6 +128,10 @@ class BufferSemantic(BarrierSemantic):
             raw = self.memdesc_index(self._entries(buf), self.cast(slot, tl.int32))
         else:
             raw = self.memdesc_index(buf.gluon(), self.cast(slot, tl.int32))
+        if member is not None:
+            # For slots.py: the ring is wider than the member.
+            told = ",".join(map(str, (buf.num, *member)))
+            raw.handle.set_attr("tlx_member", self.builder.get_string_attr(told))
         if isinstance(buf, mbarrier):
             return mbarrier(raw.handle, mbarrier_type(ttgl.int64, 0, buf.layout, [1], buf.is_warp_barrier))
         if not isinstance(buf, buffered_tensor):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import expectations, flights, irtext
+from . import expectations, flights, irtext, named, slots
 
 _COPY = "ttg.async_copy_global_to_local"
 _BLOCKED = re.compile(r"^(#\w+) = #ttg\.blocked<\{sizePerThread = \[([\d, ]+)\].*?order = \[(\d+)", re.M)
@@ -47,3 +47,13 @@ def protocol(module: Any) -> None:
     text = str(module)
     flights.check(text)
     expectations.check(text)
+    named.check(text)
+
+
+def constants(module: Any) -> None:
+    """Rules about constants, on a folded module.
+
+    Raises:
+        TLXError: at the user's line.
+    """
+    slots.check(str(module))

@@ -25,7 +25,7 @@ from ..descriptors import tensor_descriptor_ptr
 from ..storage import storage_alias_spec_type_class
 from ..tasks import RegionSpec, TaskSpec, async_task, async_tasks
 from ..types import _SharedValue
-from . import sums, tasks
+from . import stale, sums, tasks
 from .descriptors import TensorDescriptor, adopt_type
 from .layouts import preferred
 from .pools import PooledBuffer
@@ -62,6 +62,8 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
         self.many_returns = False
         #: blocks of the enclosing task that the current one may not use
         self.out_of_reach: frozenset[str] = frozenset()
+        #: where a variable is read that a task has assigned to, which is not seen there → the assignment
+        self.stale: dict[tuple[str, int, int], ast.Name] = {}
 
     # ---- layouts through control flow -------------------------------------------------------------------------------
 
@@ -284,7 +286,11 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
     # ---- tasks ------------------------------------------------------------------------------------------------------
 
     def visit_Name(self, node: ast.Name) -> Any:
-        """Stock, but a block of another task gets its own message."""
+        """Stock, but a block of another task gets its own message, and an old value a warning."""
+        if isinstance(node.ctx, ast.Load):
+            origin = self.stale.get((node.id, node.lineno, node.col_offset))
+            if origin is not None:
+                stale.tell(str(self.file_name), self.begin_line, node, origin)
         if isinstance(node.ctx, ast.Load) and node.id in self.out_of_reach and node.id not in self.lscope:
             raise self.error(
                 node,

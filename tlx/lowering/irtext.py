@@ -5,6 +5,7 @@ Triton's Python bindings give operations without attributes or locations on some
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -62,6 +63,8 @@ class Op:
     parents: tuple[Op, ...] = field(repr=False)
     #: of the text, from 0
     line: int = field(default=0, repr=False)
+    #: which block of the innermost parent it is in: regions and labels begin a new one
+    block: int = field(default=0, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +74,10 @@ class BlockArguments:
     names: tuple[str, ...]
     #: the operation that owns the region
     owner: Op
+    #: the operations whose regions it is in, innermost last
+    parents: tuple[Op, ...] = field(default=(), repr=False)
+    #: which block of the innermost parent it begins
+    block: int = field(default=0, repr=False)
 
 
 class _Names:
@@ -101,10 +108,17 @@ class _Names:
         return tuple(names)
 
 
+@functools.lru_cache(maxsize=1)
+def parsed(text: str) -> tuple[Op | BlockArguments, ...]:
+    """The same as ``parse``, for several checks of one module."""
+    return tuple(parse(text))
+
+
 def parse(text: str) -> Iterator[Op | BlockArguments]:
     """The operations of a printed module in order, and the arguments of its inner blocks."""
     names = _Names()
     parents: list[Op] = []
+    blocks = [0]
     region = Op("", (), (), (), "", ())
     for number, raw in enumerate(text.splitlines()):
         line = raw.strip()
@@ -115,27 +129,33 @@ def parse(text: str) -> Iterator[Op | BlockArguments]:
             names.scopes.pop()
             if opens:  # the next region of the same operation
                 names.scopes.append({})
+                blocks[-1] += 1
             elif parents:
                 parents.pop()
+                blocks.pop()
             continue
         if line.startswith("^"):
-            yield BlockArguments(tuple(map(names.define, _ARGUMENT.findall(line))), parents[-1])
+            blocks[-1] += 1
+            arguments = tuple(map(names.define, _ARGUMENT.findall(line)))
+            yield BlockArguments(arguments, parents[-1], tuple(parents), blocks[-1])
             continue
         if re.match(r"(partition\d+|default)\b", line):
-            parents.append(Op("partition", (), (), (), line, tuple(parents)))
+            parents.append(Op("partition", (), (), (), line, tuple(parents), number, blocks[-1]))
+            blocks.append(0)
             names.scopes.append({})
             if not line.startswith("default"):
-                yield BlockArguments(tuple(map(names.define, _ARGUMENT.findall(line))), region)
+                yield BlockArguments(tuple(map(names.define, _ARGUMENT.findall(line))), region, tuple(parents))
             continue
-        op = _operation(line, names, tuple(parents), number)
+        op = _operation(line, names, tuple(parents), number, blocks[-1])
         yield op
         if op.code == "ttg.warp_specialize":
             region = op
         if opens:
             parents.append(op)
+            blocks.append(0)
 
 
-def _operation(line: str, names: _Names, parents: tuple[Op, ...], number: int) -> Op:
+def _operation(line: str, names: _Names, parents: tuple[Op, ...], number: int, block: int) -> Op:
     found = _RESULTS.match(line)
     rest = line[found.end() :] if found else line
     code = _OPCODE.match(rest)
@@ -151,7 +171,7 @@ def _operation(line: str, names: _Names, parents: tuple[Op, ...], number: int) -
         names.scopes.append({})
         arguments = [names.define(argument) for argument, _ in pairs]
     assigned = tuple(zip(arguments, initial, strict=False))
-    return Op(name, results, operands, assigned, line, parents, number)
+    return Op(name, results, operands, assigned, line, parents, number, block)
 
 
 def tile_bytes(text: str) -> int | None:

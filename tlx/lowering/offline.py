@@ -89,7 +89,7 @@ def compile(
 
     Raises:
         TLXError: a parameter without a type or value, an unknown name, an unknown target, a kernel that needs more
-            shared memory than the target has.
+            shared or tensor memory than the target has.
         triton.CompilationError: the kernel itself is wrong.
     """
     while not hasattr(kernel, "arg_names") or (hasattr(kernel, "fn") and hasattr(kernel.fn, "arg_names")):
@@ -110,11 +110,8 @@ def compile(
     chosen = {**versions.OFFLINE_OPTIONS, "num_warps": num_warps, "num_stages": num_stages, **(options or {})}
     chip = _target(target)
     done = triton.compile(source, target=chip, options=chosen)
-    if chip.backend == "cuda" and done.metadata.shared > (limit := budget.shared_limit(int(chip.arch))):
-        raise TLXError(
-            f"{kernel.__name__} needs {done.metadata.shared} bytes of shared memory, {target} has {limit}: take fewer "
-            "stages or smaller tiles"
-        )
+    if chip.backend == "cuda" and (error := budget.overdrawn(kernel.__name__, done, int(chip.arch))):
+        raise error
     return Compiled(
         name=done.metadata.name,
         target=target,

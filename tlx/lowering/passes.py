@@ -6,6 +6,9 @@ from typing import Any
 
 from triton._C.libtriton import amd, ir, nvidia, passes
 
+from . import versions
+from .lines import line_of_tensor_memory
+
 
 def inline(module: Any) -> None:
     """Helpers into their callers, so that what follows sees one function."""
@@ -15,8 +18,16 @@ def inline(module: Any) -> None:
     pm.run(module, "tlx_inline")
 
 
+def fold(module: Any) -> None:
+    """What is known while compiling: constants, and branches that are never taken."""
+    pm = ir.pass_manager(module.context)
+    pm.enable_debug()
+    passes.common.add_canonicalizer(pm)
+    pm.run(module, "tlx_fold")
+
+
 def optimize(module: Any, capability: int) -> None:
-    """Runs the pipeline in place.
+    """Runs the pipeline in place, on a folded module.
 
     It is the part of Triton's own pipeline that chooses layouts and instructions. Pipelining and automatic warp
     specialization are left out: the kernel's author has done both.
@@ -24,7 +35,6 @@ def optimize(module: Any, capability: int) -> None:
     pm = ir.pass_manager(module.context)
     pm.enable_debug()
     # Triton-level clean-up first.
-    passes.common.add_canonicalizer(pm)
     passes.ttir.add_loop_unroll(pm)
     passes.common.add_cse(pm)
     # Layouts: memory accesses decide first, tensor cores next, and everything else follows.
@@ -37,7 +47,7 @@ def optimize(module: Any, capability: int) -> None:
     passes.ttgpuir.add_optimize_dot_operands(pm, capability >= 80)
     passes.ttgpuir.add_coalesce_async_copy(pm)
     blackwell = capability // 10 in (10, 11)
-    if blackwell:
+    if blackwell and not (versions.TENSOR_LAYOUTS_OF_MATRICES_ONLY and line_of_tensor_memory(str(module))):
         nvidia.passes.ttnvgpuir.add_optimize_tmem_layouts(pm)
     passes.ttir.add_loop_aware_cse(pm)
     passes.ttir.add_triton_licm(pm)
@@ -59,7 +69,6 @@ def optimize_amd(module: Any, options: Any) -> None:
     """The same for an AMD GPU: its back end has passes of its own for matrix instructions and copies to LDS."""
     pm = ir.pass_manager(module.context)
     pm.enable_debug()
-    passes.common.add_canonicalizer(pm)
     passes.ttir.add_loop_unroll(pm)
     passes.common.add_cse(pm)
     passes.ttgpuir.add_coalesce(pm)

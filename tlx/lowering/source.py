@@ -86,6 +86,8 @@ class TLXASTSource(ASTSource):  # type: ignore[misc]
             )
         passes.inline(module)
         checks.protocol(module)
+        passes.fold(module)
+        checks.constants(module)
         if target.backend == "hip":
             passes.optimize_amd(module, options)
         else:

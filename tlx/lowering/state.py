@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .irtext import Place
     from .pools import Pool
 
 
@@ -32,6 +33,8 @@ class Compilation:
     pools: list[Pool] = field(default_factory=list)
     #: id of a named barrier → threads that take part
     named_barriers: dict[int, int] = field(default_factory=dict)
+    #: places of reads that were warned of
+    told: set[Place] = field(default_factory=set)
 
     @property
     def is_blackwell(self) -> bool:

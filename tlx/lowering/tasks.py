@@ -16,7 +16,7 @@ from triton.compiler.code_generator import (
 )
 
 from ..tasks import RegionSpec, TaskSpec, async_task
-from . import budget, versions
+from . import budget, stale, versions
 from .barriers import MOST_THREADS
 from .semantic import Task, TaskContext
 from .state import current
@@ -73,6 +73,9 @@ def generate_region(gen: TLXCodeGenerator, node: ast.With, region: RegionSpec) -
     if len(workers) > MOST_PARTITIONS:
         raise gen.error(node, f"{len(workers)} partitions: hardware barriers are left for {MOST_PARTITIONS}")
 
+    written = list({id(role.node): role.node for role in [default, *workers] if not role.filler}.values())
+    for read, origin in stale.reads(gen.function, node, written, gen.lscope):
+        gen.stale[read.id, read.lineno, read.col_offset] = origin
     outer, context = gen.semantic.task, gen.caller_context
     scope, local_defs, hidden = gen.lscope.copy(), gen.local_defs.copy(), gen.out_of_reach
     try:

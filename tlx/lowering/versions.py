@@ -66,6 +66,10 @@ GATHER = hasattr(GluonOpBuilder, "create_local_gather") and hasattr(GluonOpBuild
 AMD_HINTS = hasattr(GluonOpBuilder, "create_amd_sched_barrier") and hasattr(GluonOpBuilder, "create_extract_slice")
 
 
+#: the pass that chooses layouts for tensor memory fails where a tile ends in a reduction of one dimension
+TENSOR_LAYOUTS_OF_MATRICES_ONLY = VERSION < (3, 8)
+
+
 def warp_pipeline_stage() -> Any:
     """Gluon's context manager for a stage of a warp pipeline, or None."""
     from triton.experimental.gluon.language import amd
