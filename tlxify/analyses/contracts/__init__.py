@@ -14,6 +14,7 @@ from ...poly import REDUCED
 from ...starts import tile_lengths, uneven
 from .. import analyze
 from ..texts import words
+from .apart import apart
 from .constants import constexpr, number
 from .dependent import dependent
 from .elements import valid
@@ -95,6 +96,8 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     if grid is None:
         raise Decline("TLX606", None, name=kernel.name, why="the grid does not follow from its tiles or a launch here")
     grid = taken_in_turns(facts, grid)
+    between = apart(facts, sizes)
+    grid = tuple(between.programs.get(axis, text) for axis, text in enumerate(grid))
     specs, free = counted_programs(specs, free, grid)
     readable = {p.name for p in kernel.params} - ignored | {*free}
     follows = told(ignored, sites, grid, {spec.name: spec for spec in specs}, readable)
@@ -123,7 +126,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
             for pair in (rows, columns, None if counted else depth, *others)
             if pair and (pair != depth or not counted) and pair[0] not in computed
         ),
-        multiples=tuple(pair for pair in dict.fromkeys(extents.multiples) if pair[0] not in tiles),
+        multiples=tuple(p for p in dict.fromkeys((*extents.multiples, *between.multiples)) if p[0] not in tiles),
         whole=tuple(dict.fromkeys(_whole(facts))),
         aligned=_aligned(facts, sizes, tiles),
         computed=tuple(computed.items()),
