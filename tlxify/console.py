@@ -98,11 +98,12 @@ kernel_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON instead.")
 schedule_option = click.option(
     "--schedule",
-    type=click.Choice(["auto", "persistent", "cooperative", "pingpong", "ordered"]),
+    type=click.Choice(["auto", "persistent", "cooperative", "pingpong", "ordered", "lean"]),
     default="auto",
     show_default=True,
     help="`auto` is what has been measured to be fastest. `persistent` and `cooperative` do or do not loop over tiles; "
-    "with `pingpong` consumer groups take turns; with `ordered` every dot stays where the source has it.",
+    "with `pingpong` consumer groups take turns; with `ordered` every dot stays where the source has it; "
+    "with `lean` the producer is one warp.",
 )
 tiles_option = click.option(
     "--tiles",

@@ -46,6 +46,7 @@ SCHEDULES = {
     "cooperative": Form(persistent=False),
     "pingpong": Form(balanced=True, turns=True),
     "ordered": Form(overlapped=False),
+    "lean": Form(balanced=True, lean=True),
 }
 
 

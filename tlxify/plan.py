@@ -44,6 +44,8 @@ class Form:
     turns: bool = False
     #: Each consumer group has tiles of its own, and takes turns with the others by the tile.
     alternating: bool = False
+    #: The producer is one warp, and the consumers are the kernel's own warps; refused where it cannot be.
+    lean: bool = False
 
 
 AUTO = Form(balanced=True)
@@ -569,6 +571,11 @@ class Plan:
     def group(self) -> str | None:
         """The name of the consumer group's index; None where there is one group."""
         return self.split.group if self.split else self.alternation.group if self.alternation else None
+
+    @property
+    def lean(self) -> bool:
+        """Whether the consumers are the kernel's own warps, and the producer is a warp besides."""
+        return any(task.name == "producer" and task.registers is not None for task in self.tasks)
 
     def name(self, purpose: str) -> str:
         """The name chosen for a purpose."""

@@ -140,7 +140,7 @@ class Layout:
         meta = dict(arguments)
         for name, _ in self.tensors:
             del meta[name]
-        launch = {**options, "num_warps": PRODUCER_WARPS}
+        launch = {**options, "num_warps": plan.consumer_warps if self.schedule.lean else PRODUCER_WARPS}
         if self.schedule.plain:
             launch = {**options, "num_warps": plan.consumer_warps, "num_stages": plan.stages}
         if plan.maxnreg is not None:

@@ -51,6 +51,8 @@ class Schedule:
     split: str | None = None
     #: Two consumer groups take tiles in turn, each whole ones.
     alternating: bool = False
+    #: The kernel's own warps are the consumers, and the producer is a warp besides.
+    lean: bool = False
     #: The constexprs whose product is the output tile, for an estimate of what the epilogue takes in shared memory.
     output: tuple[str, ...] = ()
     #: Where there is more than one dot, the constexprs that are rows and columns of each result.

@@ -220,4 +220,21 @@ RULES = (
                 tl.store(x_ptr + i, tl.load(y_ptr + i, mask=i < n), mask=i < n)
         """,
     ),
+    Rule(
+        code="TLX320",
+        outcome="declined",
+        title="producer of one warp",
+        fact="The producer cannot be one warp[: {why}].",
+        remedy="Convert it with `--schedule auto`.",
+        why=(
+            "With `--schedule lean` one warp has the TMA fill the slots. Where threads copy rows instead, 32 of them "
+            "would copy at a quarter of the rate; and a role that computes operands runs beside a producer of four "
+            "warps only."
+        ),
+        example="""
+            rows = tl.load(index_ptr + offs_m)
+            for k in range(0, tl.cdiv(K, BLOCK_K)):
+                a = tl.load(a_ptr + rows[:, None] * stride_am + k * BLOCK_K + offs_k[None, :])
+        """,
+    ),
 )

@@ -81,11 +81,12 @@ class Piece:
             )
         rings = ", ".join(buffer.name for _, buffer in plan.buffers())
         computing = f", a transform ({plan.transform.name})" if plan.transform is not None else ""
+        producer = "a producer of one warp" if plan.lean else "one producer"
         groups = "consumer groups" if plan.group else "one consumer group"
         persistent = ", persistent" if plan.persistence else ""
         flying = "; one dot in flight" if any(step.in_flight for step in plan.dots) else ""
         late = "; the last dot of a trip runs beside the next" if plan.delayed else ""
-        what = f"{plan.schedule}{persistent} for {plan.target}: one producer{computing}, {groups}; {rings}"
+        what = f"{plan.schedule}{persistent} for {plan.target}: {producer}{computing}, {groups}; {rings}"
         what += f"{flying}{late}"
         return (
             f"# kernel  {plan.kernel} -> {plan.converted}, source {self.fingerprint}",

@@ -186,6 +186,8 @@ def _specialize(plan: Plan, fingerprint: str) -> str:
         schedule.append(f'split="{plan.split.length}"')
     if plan.alternation is not None:
         schedule.append("alternating=True")
+    if plan.lean:
+        schedule.append("lean=True")
     if plan.products:
         schedule.append(f"output={_names(plan.products[0])}")
     if len(plan.products) > 1:

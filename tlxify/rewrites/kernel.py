@@ -102,7 +102,8 @@ def converted_kernel(kernel: Kernel, plan: Plan, tl: str) -> str:
     names = read_names(body)
     purposes = ["STAGES", *(("CONSUMERS",) if plan.group else ()), "CONSUMER_WARPS", "CONSUMER_REGISTERS"]
     purposes += ["TRANSFORM_REGISTERS"] if plan.transform is not None else []
-    constexprs = [b.view.flag for _, b in plan.buffers() if b.view.flag] + [plan.name(purpose) for purpose in purposes]
+    constexprs = [b.view.flag for _, b in plan.buffers() if b.view.flag]
+    constexprs += [name for purpose in purposes if (name := plan.name(purpose)) in names]
     scalars = list(plan.persistence.extents) if plan.persistence else []
     own = frozenset(param.name for param in kernel.params)
     parameters = signature(

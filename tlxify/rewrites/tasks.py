@@ -4,7 +4,8 @@ What: `with tlx.async_tasks():` around all roles, each under a comment that says
 Why: warp specialization is this: every group of warps runs the statements of its own role.
 Before: one body that all warps run.
 After: `with tlx.async_task("default"): …` and `with tlx.async_task(num_warps=…, registers=…, replicate=…): …`; in a
-persistent kernel each role walks over the tiles in a loop of its own.
+persistent kernel each role walks over the tiles in a loop of its own. The default task is the producer; where that is
+one warp, the consumers.
 When refused: never; the plan says what the tasks are.
 """
 
@@ -30,8 +31,9 @@ def tasks(
 ) -> cst.BaseStatement:
     """`with tlx.async_tasks():` around all roles; `computing` is what the transform does, nothing without one."""
     counted = [ring for ring in plan.rings if ring.counted]
+    producer = plan.task("producer")
     produce = _task(
-        '"default"',
+        f"num_warps={producer.warps}, registers={producer.registers}" if plan.lean else '"default"',
         _filling(plan),
         [f"{name} = 0" for ring in counted for name in (ring.filled, ring.landed) if name],
         feeding,
@@ -43,6 +45,8 @@ def tasks(
     used += [plan.transform.slots] if plan.transform is not None else []
     setup += [*first_turn(plan), *(f"{ring.used} = 0" for ring in used)]
     arguments = f"num_warps={plan.name('CONSUMER_WARPS')}, registers={plan.name('CONSUMER_REGISTERS')}"
+    if plan.lean:
+        arguments = '"default"'
     if plan.group:
         arguments += f", replicate={plan.name('CONSUMERS')}"
     words = (
@@ -57,8 +61,10 @@ def tasks(
     region = cst.parse_statement("with tlx.async_tasks():\n    pass\n")
     assert isinstance(region, cst.With)
     roles = [produce, *([_transform(plan, computing, tl)] if plan.transform is not None else []), consume]
+    if plan.lean:
+        roles.reverse()  # the kernel's own warps come first
     apart = [with_leading(role, [cst.EmptyLine(indent=False), *role.leading_lines]) for role in roles[1:]]
-    block = cst.IndentedBlock(body=[produce, *apart])
+    block = cst.IndentedBlock(body=[roles[0], *apart])
     return region.with_changes(body=block, leading_lines=[cst.EmptyLine(indent=False)])
 
 

@@ -22,6 +22,7 @@ from .buffers import Placed, copied_tile, in_place_fits, placed
 from .feeding import Feed, Feeding, feeding
 from .frame import Frame, frame
 from .launching import assumed, launch_guard
+from .lean import lean
 from .naming import Names
 from .roots import consumer_roots, effects, fill_roots, producer_roots
 from .sites import Place, places, shared
@@ -116,6 +117,8 @@ def plan(
         early += transforming.ordinary(facts, computed, doing, made)
         warps, registers = str(target.warps_per_group), introduced["TRANSFORM_REGISTERS"]
         tasks = (*tasks, Task("transform", warps, registers, None, doing))
+    if form.lean:
+        tasks = lean(target, made, tasks)
     order.not_read_back(facts, tasks[0].keeps - filling)
     tiles = frozenset(load.target for load in facts.loads if load.id in feeds.feeds and load.target)
     order.same_way(facts, tasks[0].keeps, filling, tiles)

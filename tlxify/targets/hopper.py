@@ -28,6 +28,8 @@ class Target:
     deep_dtypes: tuple[str, ...]
     producer_warps: int
     producer_registers: int
+    #: Registers of a thread of a producer that is one warp: the least that a role may have.
+    lean_registers: int
     consumer_registers: int
     #: Accumulators that a consumer thread can hold, over all dots of a loop; where it holds as much again beside them.
     most_accumulators: int
@@ -51,6 +53,7 @@ HOPPER = Target(
     deep_dtypes=("fp8e4nv", "fp8e5", "i8"),
     producer_warps=4,
     producer_registers=40,
+    lean_registers=24,
     consumer_registers=232,
     most_accumulators=224,
     crowded_accumulators=128,
