@@ -116,6 +116,8 @@ from .launch import (
 )
 from .lowering.jit import jit
 from .lowering.offline import compile
+from .modules import FORK_MODULES, installed_view
+from .mxfp8 import _to_mxfp8_block
 from .storage import (
     reuse_group,
     reuse_group_ir_type,
@@ -163,6 +165,7 @@ __all__ = [
     "_alloc_clc_responses",
     "_clc_issue",
     "_clc_query",
+    "_to_mxfp8_block",
     "alloc_barriers",
     "alloc_warp_barrier",
     "allocate_tensor_descriptor",
@@ -275,6 +278,8 @@ __tlx__ = True
 def __getattr__(name: str) -> Any:
     if name in PLACEHOLDERS:
         return PLACEHOLDERS[name]
+    if name in FORK_MODULES:
+        return installed_view(name)
     if name in _LAZY:
         module, attribute = _LAZY[name]
         loaded = importlib.import_module(module)

@@ -52,20 +52,20 @@ def local_alloc(
 
 
 @builtin
-def local_view(buf: _SharedValue, idx: Any, _semantic: Any = None) -> Any:
-    """Tile ``idx`` of a buffer or barrier array; the same as ``buf[idx]``.
+def local_view(local_allocated_buffers: _SharedValue, buffer_idx: Any, _semantic: Any = None) -> Any:
+    """Tile ``buffer_idx`` of a buffer or barrier array; the same as indexing it.
 
     On a view it takes away the leading dimension. A constant index is checked, a run-time one is not.
     """
-    return _semantic.shared_view(buf, idx)
+    return _semantic.shared_view(local_allocated_buffers, buffer_idx)
 
 
 @builtin
-def local_slice(buf: buffered_tensor, offset: Any, shape: Any, _semantic: Any = None) -> buffered_tensor:
+def local_slice(buffer: buffered_tensor, offset: Any, shape: Any, _semantic: Any = None) -> buffered_tensor:
     """The part of a view that starts at ``offset`` and has ``shape``, in elements, one entry per dimension.
 
     Args:
-        buf: one tile. A tile in tensor memory is sliced along its columns only.
+        buffer: one tile. A tile in tensor memory is sliced along its columns only.
         offset: multiples of ``shape``, constants but for the first: that may be a run-time scalar where whole rows of
             at most 128 bytes are taken. Nothing checks then that it is a multiple and inside.
         shape: constants, powers of two.
@@ -74,30 +74,31 @@ def local_slice(buf: buffered_tensor, offset: Any, shape: Any, _semantic: Any = 
         TLXError: a part outside the tile, or a run-time offset of slices that do not lie together.
     """
     start, size = list(unwrap(offset)), _numbers(shape, "shape of local_slice")
-    return _semantic.shared_slice(buf, start, size)  # type: ignore[no-any-return]
+    return _semantic.shared_slice(buffer, start, size)  # type: ignore[no-any-return]
 
 
 @builtin
-def subslice(buf: buffered_tensor, offset: int, size: int, _semantic: Any = None) -> buffered_tensor:
+def subslice(local_allocated_buffer: buffered_tensor, offset: int, size: int, _semantic: Any = None) -> buffered_tensor:
     """Columns ``offset`` to ``offset + size`` of a tile in tensor memory; both constant, in elements."""
-    return _semantic.columns(buf, offset, constant(size, "size of subslice"))  # type: ignore[no-any-return]
+    width = constant(size, "size of subslice")
+    return _semantic.columns(local_allocated_buffer, offset, width)  # type: ignore[no-any-return]
 
 
 @builtin
-def tmem_copy(src_smem: buffered_tensor, dst_tmem: buffered_tensor, _semantic: Any = None) -> None:
+def tmem_copy(src: buffered_tensor, dst: buffered_tensor, _semantic: Any = None) -> None:
     """Starts an asynchronous copy from shared to tensor memory (``tcgen05.cp``), which ``tcgen05_commit`` tracks.
 
     Args:
-        src_smem: source view.
-        dst_tmem: destination view, of the same number of bytes.
+        src: source view.
+        dst: destination view, of the same number of bytes.
     """
-    _semantic.copy_to_tensor_memory(src_smem, dst_tmem)
+    _semantic.copy_to_tensor_memory(src, dst)
 
 
 @builtin
-def local_trans(buf: buffered_tensor, dims: Any = (1, 0), _semantic: Any = None) -> buffered_tensor:
+def local_trans(input: buffered_tensor, dims: Any = (1, 0), _semantic: Any = None) -> buffered_tensor:
     """The view with its dimensions permuted; no data moves."""
-    return _semantic.shared_trans(buf, _numbers(dims, "dims of local_trans"))  # type: ignore[no-any-return]
+    return _semantic.shared_trans(input, _numbers(dims, "dims of local_trans"))  # type: ignore[no-any-return]
 
 
 @builtin

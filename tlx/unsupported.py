@@ -21,13 +21,12 @@ _MISSING: dict[str, tuple[str, str, str]] = {
     "layout_encoding": ("", "base of all layouts", _LAYOUTS),
     "shared_layout_encoding": ("", "base of layouts of shared memory", _LAYOUTS),
     "swizzled_shared_layout_encoding": (
-        "vectorSize, perPhase, maxPhase, order, numCTAs=1, numCTAsPerCGA=None, numCTASplit=None, numCTAOrder=None",
+        "vectorSize, perPhase, maxPhase, order, numCTAs, numCTAsPerCGA, numCTASplit, numCTAOrder",
         "a swizzled layout of shared memory",
         _LAYOUTS,
     ),
     "nv_mma_shared_layout_encoding": (
-        "shape, order, elemType, numCTAsPerCGA=None, numCTASplit=None, numCTAOrder=None, fp4Padded=False, "
-        "swizzled=True",
+        "shape, order, elemType, numCTAsPerCGA, numCTASplit, numCTAOrder, fp4Padded, swizzled",
         "the layout of shared memory that TMA and the tensor cores read",
         _LAYOUTS,
     ),
@@ -41,10 +40,11 @@ _MISSING: dict[str, tuple[str, str, str]] = {
         "stands for a register layout that the compiler chooses later",
         _LAYOUTS,
     ),
-    "layout": ("shape=None, stride=None", "a register layout in CuTe's notation", _LAYOUTS),
+    "layout": ("spec=None, *, shape=None, stride=None", "a register layout in CuTe's notation", _LAYOUTS),
     "swizzled_layout": ("bits, base=0, shift=0, order=None", "a swizzle in CuTe's notation", _LAYOUTS),
     "padded_shared_layout_encoding": (
-        "intervals, paddings, order, shape, offset_bases=None, block_bases=None",
+        "intervals, paddings, order, shape, numCTAsPerCGA, numCTASplit, numCTAOrder, offset_bases=None, "
+        "block_bases=None",
         "a padded layout of LDS",
         _LAYOUTS,
     ),
@@ -85,12 +85,12 @@ _MISSING: dict[str, tuple[str, str, str]] = {
         _GFX1250,
     ),
     "async_amd_descriptor_load": (
-        "desc, result, offsets=None, pred=None, clamp_bounds=True",
+        "desc, result, offsets, pred=None, clamp_bounds=True",
         "a TDM load into LDS",
         _GFX1250,
     ),
     "async_amd_descriptor_load_fused": ("members, cache_modifier=''", "several TDM loads as one", _GFX1250),
-    "async_amd_descriptor_store": ("desc, source, offsets=None, clamp_bounds=True", "a TDM store from LDS", _GFX1250),
+    "async_amd_descriptor_store": ("desc, source, offsets, clamp_bounds=True", "a TDM store from LDS", _GFX1250),
     "async_amd_descriptor_wait": ("pendings=0, tokens=None", "waits for TDM copies", _GFX1250),
     "amd_descriptor_prefetch_tensor": ("desc, offsets, pred=None, speculative=False", "a TDM prefetch", _GFX1250),
     "dot_scaled": (
@@ -99,11 +99,6 @@ _MISSING: dict[str, tuple[str, str, str]] = {
         _GFX1250,
     ),
     # ---- others -----------------------------------------------------------------------------------------------------
-    "_to_mxfp8_block": (
-        "data, VEC_SIZE, dtype",
-        "quantises a block of registers to MXFP8",
-        "it is a private helper of the fork's MXFP8 attention kernels",
-    ),
     "CLCPipeliner": ("", "nothing", "the fork exports the name without defining it; use clc_create_context"),
 }
 
@@ -127,6 +122,20 @@ def missing(name: str, reason: str, parameters: str = "*args, **kwargs", meaning
     made.__signature__ = shown.replace(parameters=listed)
     return made
 
+
+_PASSED = "it is a part of Meta's compiler, which takes its builder; kernels have no use for it"
+#: what Meta's modules define for their own use and their package does not export
+INTERNAL: dict[str, Any] = {
+    name: missing(name, _PASSED)
+    for name in (
+        "DummyTMEMLayoutEncoding",
+        "require_dot_operand_layout",
+        "require_nv_mma_shared_layout",
+        "require_tmem_layout",
+        "require_tmem_scales_layout",
+        "tensor_memory_scales_layout_encoding",
+    )
+}
 
 #: name → builtin that raises when a kernel reaches it
 PLACEHOLDERS: dict[str, Any] = {

@@ -28,7 +28,6 @@ NOT_SIMULATED = {
         "storage_alias_spec_type swizzled_shared_layout_encoding tensor_descriptor_ptr tensor_descriptor_ptr_type "
         "tensor_memory_layout_encoding"
     ),
-    "it is inline assembly": "_to_mxfp8_block",
 }
 
 

@@ -69,15 +69,15 @@ class _Layout:
 
 
 @name
-def layout(*args: Any, _semantic: Any = None, **kwargs: Any) -> _Layout:
+def layout(spec: Any = None, *, shape: Any = None, stride: Any = None, _semantic: Any = None) -> _Layout:
     """A register layout."""
-    return _Layout(*args, **kwargs)
+    return _Layout(spec, shape, stride)
 
 
 @name
-def swizzled_layout(*args: Any, _semantic: Any = None, **kwargs: Any) -> _Layout:
+def swizzled_layout(bits: Any, base: Any = 0, shift: Any = 0, order: Any = None, _semantic: Any = None) -> _Layout:
     """A shared-memory layout."""
-    return _Layout(*args, **kwargs)
+    return _Layout(bits, base, shift, order)
 
 
 @name
