@@ -39,9 +39,10 @@ pages again.
 ## What is refused on purpose
 
 Products and loads of two CTAs as one (`two_ctas`): in stock Triton they exist for programs that span CTAs, whose tiles
-its compiler cuts up itself, and TLX's programs are single CTAs. Layouts: stock Triton has no way to pin one from a
-kernel. `warp_group_start_id`: it places the warps of a task itself. Operations of Meta's own dialect, and those of
-gfx1250. Each says so at the line that uses it.
+its compiler cuts up itself, and TLX's programs are single CTAs. Layouts of registers: which thread holds what of a
+block is settled by stock Triton's optimiser, which moves and drops conversions and knows no layout that is pinned;
+layouts of shared memory are what a kernel asks for. `warp_group_start_id`: it places the warps of a task itself.
+Operations of Meta's own dialect, and those of gfx1250. Each says so at the line that uses it.
 
 """
 

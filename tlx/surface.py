@@ -153,21 +153,21 @@ _FAMILIES: dict[str, tuple[tuple[int, str, str, str], ...]] = {
         (2, _NVIDIA, _ALWAYS, "tensor_descriptor_ptr tensor_descriptor_ptr_type"),
         (2, B, _ALWAYS, "TMemCTAMode"),
     ),
-    "Explicit layouts": (
-        (
-            4,
-            "",
-            "",
-            "layout_encoding shared_layout_encoding swizzled_shared_layout_encoding dump_layout",
-        ),
-        (2, "", "", "tensor_memory_layout_encoding DummyRegisterLayoutEncoding"),
-        (1, "", "", "nv_mma_shared_layout_encoding"),
+    "Layouts of shared memory": (
+        (4, _ALL, _ALWAYS, "layout_encoding shared_layout_encoding swizzled_shared_layout_encoding"),
+        (1, _NVIDIA, _ALWAYS, "nv_mma_shared_layout_encoding"),
+        (2, B, _ALWAYS, "tensor_memory_layout_encoding"),
+        (3, _ALL, _ALWAYS, "swizzled_layout padded_shared_layout_encoding shared_linear_layout_encoding"),
+    ),
+    "Layouts of registers": (
+        (4, "", "", "dump_layout"),
+        (2, "", "", "DummyRegisterLayoutEncoding"),
         (
             3,
             "",
             "",
-            "layout swizzled_layout padded_shared_layout_encoding shared_linear_layout_encoding amd_mfma_layout "
-            "dot_operand_layout require_layout release_layout assert_same_layout require_amd_wmma_layout",
+            "layout amd_mfma_layout dot_operand_layout require_layout release_layout assert_same_layout "
+            "require_amd_wmma_layout",
         ),
     ),
     "AMD": (

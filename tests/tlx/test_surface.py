@@ -84,7 +84,7 @@ def test_placeholders_do_not_hide_what_exists():
 
 
 #: names that Meta's tutorials for NVIDIA GPUs mention and that cannot be had
-MISSED = "nv_mma_shared_layout_encoding tensor_memory_layout_encoding DummyRegisterLayoutEncoding"
+MISSED = "DummyRegisterLayoutEncoding"
 
 
 def test_few_names_that_tutorials_for_nvidia_mention_cannot_be_had():

@@ -75,12 +75,6 @@ def layout(spec: Any = None, *, shape: Any = None, stride: Any = None, _semantic
 
 
 @name
-def swizzled_layout(bits: Any, base: Any = 0, shift: Any = 0, order: Any = None, _semantic: Any = None) -> _Layout:
-    """A shared-memory layout."""
-    return _Layout(bits, base, shift, order)
-
-
-@name
 def dump_layout(x: Any, _semantic: Any = None) -> None:
     """Prints nothing: there are no layouts here."""
 
