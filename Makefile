@@ -137,8 +137,9 @@ compat-%: .venv-triton-%/.ready
 # The other way: what the fork says of its names, and its tutorials, which are read from where it is installed.
 FORK_TESTS := tests/tlx/test_signatures.py tests/tlx/test_tutorials.py tests/tlx/sim/tutorials
 
-witnesses: $(READY) .venv-fork/.ready .venv-utlx/.ready
-	$(BIN)/python corpus/witness.py --against fork=.venv-fork/bin/python utlx=.venv-utlx/bin/python
+# Launches are those of the tests under the newest Triton, which compile most.
+witnesses: $(READY) .venv-triton-3.9.0/.ready .venv-fork/.ready .venv-utlx/.ready
+	.venv-triton-3.9.0/bin/python corpus/witness.py --against fork=.venv-fork/bin/python utlx=.venv-utlx/bin/python
 	FBTRITON=.venv-fork FORK_PYTHON=.venv-fork/bin/python PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 $(FORK_TESTS)
 
 # The plugin fits one Triton and not the other; the tool must work with it, or say why it cannot.

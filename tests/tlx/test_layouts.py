@@ -101,8 +101,9 @@ def test_no_value_depends_on_it(layout):
 
 
 def test_lds_may_be_padded_and_swizzled():
-    padded = tlx.padded_shared_layout_encoding.with_identity_for([[64, 8]], [64, 64], [1, 0])
-    assert "#ttg.padded_shared<[64:+8]" in compiled(padded, "copied", "gfx950").asm["ttgir"]
+    # A wave's copy is 64 lanes of 16 bytes that lie together, so padding comes after a multiple of that.
+    padded = tlx.padded_shared_layout_encoding.with_identity_for([[512, 16]], [64, 64], [1, 0])
+    assert "#ttg.padded_shared<[512:+16]" in compiled(padded, "copied", "gfx950").asm["ttgir"]
     assert "maxPhase = 8" in compiled(tlx.swizzled_layout(3, 3, 3), "stored", "gfx942").asm["ttgir"]
     default = tlx.nv_mma_shared_layout_encoding.make_default([64, 64], tl.float16)
     assert "nv_mma_shared_layout_encoding needs an NVIDIA GPU" in refused(default, target="gfx950")
