@@ -13,6 +13,8 @@ TRITONS := 3.6.0 3.7.0 3.8.0 3.9.0
 FBTRITON_VERSION := 3.7.4
 UTLX := 3.8.0.post16
 UTLX_TRITON := 3.8.0
+# An unrelated library that is called as our package is.
+OTHER_TLX := 0.1.125
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
@@ -23,7 +25,7 @@ TORCH_BIN := .venv-torch/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch check format lint types golden corpus corpus-simulated coverage mutate compat witnesses tutorials figures bench docs dist clean
+.PHONY: help demo test test-torch check format lint types golden corpus corpus-simulated coverage mutate compat witnesses neighbours tutorials figures bench docs dist clean
 
 help:
 	@echo "demo        convert corpus/gemm/matmul.py and verify it on the CPU"
@@ -36,8 +38,9 @@ help:
 	@echo "coverage    what becomes of every public dot kernel: docs/coverage.md (an hour on two cores)"
 	@echo "corpus-simulated  our own kernels on every schedule, also those that are not expected to pay (an hour)"
 	@echo "mutate      break every TLX kernel in every small way; each break must be found (FBTRITON=DIR: the tutorials too)"
-	@echo "compat      the tests, and all conversions of the corpus compiled, under each supported Triton: $(TRITONS); the witnesses"
-	@echo "witnesses   compile our TLX with Meta's compilers: fbtriton $(FBTRITON_VERSION), triton-utlx $(UTLX)"
+	@echo "compat      the tests, and all conversions of the corpus compiled, under each supported Triton: $(TRITONS); witnesses, neighbours"
+	@echo "witnesses   compile our TLX with Meta's compilers, fbtriton $(FBTRITON_VERSION) and triton-utlx $(UTLX), and their tutorials with ours"
+	@echo "neighbours  install beside the real triton-utlx $(UTLX) and tlx $(OTHER_TLX), in either order"
 	@echo "tutorials   Meta's tutorials by each compiler: machine code, spills, compile times, and the bundle to time"
 	@echo "figures     regenerate docs/tlx-support.md and the figures about tlx in benchmarks/results/"
 	@echo "bench       time conversions against their sources (needs a Hopper GPU and torch)"
@@ -70,6 +73,11 @@ $(READY): pyproject.toml
 .venv-fork/.ready: Makefile
 	$(PYTHON) -m venv --clear .venv-fork
 	.venv-fork/bin/python -m pip install "fbtriton==$(FBTRITON_VERSION)" numpy
+	@touch $@
+
+.neighbours/.ready: Makefile
+	rm -rf .neighbours
+	$(PYTHON) -m pip download --no-deps --dest .neighbours "tlx==$(OTHER_TLX)" "triton-utlx==$(UTLX)"
 	@touch $@
 
 .venv-utlx/.ready: Makefile
@@ -120,14 +128,24 @@ corpus-simulated: $(READY)
 mutate: $(READY)
 	$(BIN)/python -m benchmarks.mutate --output benchmarks/results/mutate.json $(MUTATE)
 
-compat: $(TRITONS:%=compat-%) witnesses
+compat: $(TRITONS:%=compat-%) witnesses neighbours
 
 compat-%: .venv-triton-%/.ready
 	.venv-triton-$*/bin/python -m pytest -o cache_dir=.venv-triton-$*/pytest_cache $(PYTEST)
 	.venv-triton-$*/bin/python corpus/compile.py
 
-witnesses: $(READY) .venv-fork/.ready .venv-utlx/.ready
-	$(BIN)/python corpus/witness.py --against fork=.venv-fork/bin/python utlx=.venv-utlx/bin/python
+# The other way: what the fork says of its names, and its tutorials, which are read from where it is installed.
+FORK_TESTS := tests/tlx/test_signatures.py tests/tlx/test_tutorials.py tests/tlx/sim/tutorials
+
+# Launches are those of the tests under the newest Triton, which compile most.
+witnesses: $(READY) .venv-triton-3.9.0/.ready .venv-fork/.ready .venv-utlx/.ready
+	.venv-triton-3.9.0/bin/python corpus/witness.py --against fork=.venv-fork/bin/python utlx=.venv-utlx/bin/python
+	FBTRITON=.venv-fork FORK_PYTHON=.venv-fork/bin/python PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 $(FORK_TESTS)
+
+# The plugin fits one Triton and not the other; the tool must work with it, or say why it cannot.
+neighbours: $(READY) .venv-triton-$(UTLX_TRITON)/.ready .neighbours/.ready
+	TLX_NEIGHBOURS=.neighbours $(BIN)/python -m pytest tests/packaging/test_neighbours.py
+	TLX_NEIGHBOURS=.neighbours .venv-triton-$(UTLX_TRITON)/bin/python -m pytest tests/packaging/test_neighbours.py
 
 # What is made here is all that a machine with a GPU needs: python -m benchmarks.tutorials.run --bundle .tutorials
 BUNDLE := .tutorials
@@ -156,11 +174,12 @@ tutorials: .venv-torch/.ready .venv-fork/.ready .venv-utlx/.ready .venv-triton-3
 	$(NEWEST) -m benchmarks.tutorials.spills --launches $(BUNDLE)/launches.json --launches $(BUNDLE)/blackwell.json \
 		--out benchmarks/results/tutorials-39.json ours=$(BUNDLE)/newest fork=$(BUNDLE)/fork-newest
 
-# What the pages and benchmarks/results/ say about tlx. Speed needs a Hopper GPU; without one that file stays as it is.
+# What the pages and benchmarks/results/ say about tlx. Speed needs a Hopper GPU; without one those files stay as they are.
 figures: docs tutorials
 	@if $(TORCH_BIN)/python -c "import sys, torch; sys.exit(not torch.cuda.is_available())"; then \
-		$(TORCH_BIN)/python -m benchmarks.tutorials.run --bundle $(BUNDLE) --out benchmarks/results/tutorials-h200.json; \
-	else echo "no GPU: benchmarks/results/tutorials-h200.json is not measured again"; fi
+		$(TORCH_BIN)/python -m benchmarks.tutorials.run --bundle $(BUNDLE) --out benchmarks/results/tutorials-h200.json && \
+		$(TORCH_BIN)/python -m benchmarks.launch --json benchmarks/results/launch-h200.json; \
+	else echo "no GPU: tutorials-h200.json and launch-h200.json in benchmarks/results/ are not measured again"; fi
 
 bench: .venv-torch/.ready
 	$(TORCH_BIN)/python benchmarks/gemm.py
@@ -173,4 +192,4 @@ dist: $(READY)
 	$(BIN)/python -m build
 
 clean:
-	rm -rf .venv .venv-torch .venv-fork .venv-utlx .venv-triton-* .tutorials build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-torch .venv-fork .venv-utlx .venv-triton-* .tutorials .neighbours build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -30,18 +30,20 @@ compiles of every conversion in the corpus (`corpus/compile.py`). The tests comp
 tutorials where `FBTRITON` names their wheel, and simulate the conversions. Where a release lacks what a name needs,
 they check that it says so. Machine code is run under 3.6 alone, which is the Triton of the GPUs at hand; the short way
 to a repeated launch (`tlx/launch/express.py`) is taken under 3.6 alone as well, newer releases launch as Triton does.
-`make witnesses` compiles the same texts with Meta's own compilers, fbtriton 3.7.4 and triton-utlx 3.8.0.post16; the few
-launches that those refuse for reasons of their own are listed with the reasons in `corpus/witness.py`. `make tutorials`
-compiles Meta's tutorials with all of these, and on the newest Triton those for Blackwell and for clusters too:
+`make witnesses` compiles the conversions and every kernel that the tests of the language compile with Meta's own
+compilers, fbtriton 3.7.4 and triton-utlx 3.8.0.post16; launches that those refuse for reasons of their own are listed
+in `corpus/witness_known.py`, each with the compiler's words and the reason. `make tutorials` compiles Meta's tutorials
+with all of these, and on the newest Triton those for Blackwell and for clusters too:
 `benchmarks/results/tutorials-39.json` says what each keeps in local memory. `make figures` does this and writes the
 pages again.
 
 ## What is refused on purpose
 
 Products and loads of two CTAs as one (`two_ctas`): in stock Triton they exist for programs that span CTAs, whose tiles
-its compiler cuts up itself, and TLX's programs are single CTAs. Layouts: stock Triton has no way to pin one from a
-kernel. `warp_group_start_id`: it places the warps of a task itself. Operations of Meta's own dialect, and those of
-gfx1250. Each says so at the line that uses it.
+its compiler cuts up itself, and TLX's programs are single CTAs. Layouts of registers: which thread holds what of a
+block is settled by stock Triton's optimiser, which moves and drops conversions and knows no layout that is pinned;
+layouts of shared memory are what a kernel asks for. `warp_group_start_id`: it places the warps of a task itself.
+Operations of Meta's own dialect, and those of gfx1250. Each says so at the line that uses it.
 
 """
 

@@ -114,8 +114,20 @@ from .launch import (
     stats,
     tma_view,
 )
+from .layouts import (
+    layout_encoding,
+    nv_mma_shared_layout_encoding,
+    padded_shared_layout_encoding,
+    shared_layout_encoding,
+    shared_linear_layout_encoding,
+    swizzled_layout,
+    swizzled_shared_layout_encoding,
+    tensor_memory_layout_encoding,
+)
 from .lowering.jit import jit
 from .lowering.offline import compile
+from .modules import FORK_MODULES, installed_view
+from .mxfp8 import _to_mxfp8_block
 from .storage import (
     reuse_group,
     reuse_group_ir_type,
@@ -163,6 +175,7 @@ __all__ = [
     "_alloc_clc_responses",
     "_clc_issue",
     "_clc_query",
+    "_to_mxfp8_block",
     "alloc_barriers",
     "alloc_warp_barrier",
     "allocate_tensor_descriptor",
@@ -216,6 +229,7 @@ __all__ = [
     "get_fp8_format_name",
     "install",
     "jit",
+    "layout_encoding",
     "local_alloc",
     "local_gather",
     "local_load",
@@ -232,6 +246,8 @@ __all__ = [
     "memory",
     "named_barrier_arrive",
     "named_barrier_wait",
+    "nv_mma_shared_layout_encoding",
+    "padded_shared_layout_encoding",
     "policy",
     "prefetch",
     "reinterpret_tensor_descriptor",
@@ -246,6 +262,8 @@ __all__ = [
     "reuse_group",
     "reuse_group_ir_type",
     "reuse_group_type",
+    "shared_layout_encoding",
+    "shared_linear_layout_encoding",
     "size_of",
     "specialized",
     "stats",
@@ -255,9 +273,12 @@ __all__ = [
     "storage_alias_spec_type_class",
     "storage_kind",
     "subslice",
+    "swizzled_layout",
+    "swizzled_shared_layout_encoding",
     "tcgen05_commit",
     "tensor_descriptor_ptr",
     "tensor_descriptor_ptr_type",
+    "tensor_memory_layout_encoding",
     "thread_id",
     "tma_view",
     "tmem_copy",
@@ -275,6 +296,8 @@ __tlx__ = True
 def __getattr__(name: str) -> Any:
     if name in PLACEHOLDERS:
         return PLACEHOLDERS[name]
+    if name in FORK_MODULES:
+        return installed_view(name)
     if name in _LAZY:
         module, attribute = _LAZY[name]
         loaded = importlib.import_module(module)

@@ -14,7 +14,7 @@ from .unsupported import missing
 
 #: ``with tlx.warp_pipeline_stage(label, priority=...)``: one stage of a loop whose warps run a stage apart
 warp_pipeline_stage = versions.warp_pipeline_stage() or missing(
-    "warp_pipeline_stage", versions.too_old("a warp pipeline", "3.7")
+    "warp_pipeline_stage", versions.too_old("a warp pipeline", versions.WARP_PIPELINE_SINCE)
 )
 
 
@@ -43,10 +43,10 @@ def buffer_load(
 
 @builtin
 def buffer_store(
-    value: Any, ptr: Any, offsets: Any, mask: Any = None, cache: str | None = None, _semantic: Any = None
+    stored_value: Any, ptr: Any, offsets: Any, mask: Any = None, cache: str | None = None, _semantic: Any = None
 ) -> None:
     """Stores a block through a buffer descriptor. Arguments as for ``buffer_load``."""
-    _semantic.buffer_store(value, ptr, offsets, unwrap(mask), unwrap(cache))
+    _semantic.buffer_store(stored_value, ptr, offsets, unwrap(mask), unwrap(cache))
 
 
 @builtin

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from .builtin import TLXError, builtin, constant, unwrap
+from .builtin import TLXError, builtin, constant, described, unwrap
+from .layouts import shared_layout_encoding
 from .types import _SharedValue, buffered_tensor, storage_kind
 
 
 def _numbers(values: Any, what: str) -> list[int]:
     return [constant(value, what) for value in unwrap(values)]
+
+
+def _asked(layout: Any, what: str) -> shared_layout_encoding | None:
+    """The layout that an argument asks for."""
+    asked = unwrap(layout)
+    if asked is None or isinstance(asked, shared_layout_encoding):
+        return asked
+    raise TLXError(f"{what}: layout is a layout of shared memory, not {described(asked)}")
 
 
 @builtin
@@ -31,41 +40,43 @@ def local_alloc(
         storage: ``smem``, or ``tmem`` (Blackwell only), the memory in which its products accumulate.
         reuse: a buffer whose memory this one takes over from its first byte on, which must be large enough, or a
             ``storage_alias_spec`` to join. Ordering the accesses is the author's business.
-        layout: not supported; tiles of two or more dimensions get the swizzled layout that TMA and wgmma read.
+        layout: of a tile in smem, a ``shared_layout_encoding`` of some kind. By default tiles of two or more dimensions
+            get the swizzled one that TMA and wgmma read, ``nv_mma_shared_layout_encoding``.
 
     Raises:
-        TLXError: tensor memory on a GPU without it, an unsupported layout, or ``reuse`` too small.
+        TLXError: tensor memory on a GPU without it, a layout that does not fit, or ``reuse`` too small.
     """
     kind = unwrap(storage)
     if kind not in (storage_kind.smem, storage_kind.tmem):
         raise TLXError(f"a buffer is allocated in smem or tmem, not in {kind}")
-    if unwrap(layout) is not None:
-        raise TLXError("local_alloc takes no layout here: the one that TMA and wgmma need is chosen by shape")
+    asked = _asked(layout, "local_alloc")
+    if asked is not None and kind is storage_kind.tmem:
+        raise TLXError("local_alloc takes a layout of shared memory only: a tile in tmem has one")
     count = constant(num, "num")
     if count < 1:
         raise TLXError(f"num must be at least 1, not {count}")
     extents = _numbers(shape, "shape of local_alloc")
     pool = unwrap(reuse)
     if kind is storage_kind.smem and not hasattr(pool, "pool"):
-        return _semantic.shared_alloc(extents, unwrap(dtype), count, pool)  # type: ignore[no-any-return]
-    return _semantic.alloc(extents, unwrap(dtype), count, kind, pool)  # type: ignore[no-any-return]
+        return _semantic.shared_alloc(extents, unwrap(dtype), count, pool, asked)  # type: ignore[no-any-return]
+    return _semantic.alloc(extents, unwrap(dtype), count, kind, pool, asked)  # type: ignore[no-any-return]
 
 
 @builtin
-def local_view(buf: _SharedValue, idx: Any, _semantic: Any = None) -> Any:
-    """Tile ``idx`` of a buffer or barrier array; the same as ``buf[idx]``.
+def local_view(local_allocated_buffers: _SharedValue, buffer_idx: Any, _semantic: Any = None) -> Any:
+    """Tile ``buffer_idx`` of a buffer or barrier array; the same as indexing it.
 
     On a view it takes away the leading dimension. A constant index is checked, a run-time one is not.
     """
-    return _semantic.shared_view(buf, idx)
+    return _semantic.shared_view(local_allocated_buffers, buffer_idx)
 
 
 @builtin
-def local_slice(buf: buffered_tensor, offset: Any, shape: Any, _semantic: Any = None) -> buffered_tensor:
+def local_slice(buffer: buffered_tensor, offset: Any, shape: Any, _semantic: Any = None) -> buffered_tensor:
     """The part of a view that starts at ``offset`` and has ``shape``, in elements, one entry per dimension.
 
     Args:
-        buf: one tile. A tile in tensor memory is sliced along its columns only.
+        buffer: one tile. A tile in tensor memory is sliced along its columns only.
         offset: multiples of ``shape``, constants but for the first: that may be a run-time scalar where whole rows of
             at most 128 bytes are taken. Nothing checks then that it is a multiple and inside.
         shape: constants, powers of two.
@@ -74,30 +85,31 @@ def local_slice(buf: buffered_tensor, offset: Any, shape: Any, _semantic: Any = 
         TLXError: a part outside the tile, or a run-time offset of slices that do not lie together.
     """
     start, size = list(unwrap(offset)), _numbers(shape, "shape of local_slice")
-    return _semantic.shared_slice(buf, start, size)  # type: ignore[no-any-return]
+    return _semantic.shared_slice(buffer, start, size)  # type: ignore[no-any-return]
 
 
 @builtin
-def subslice(buf: buffered_tensor, offset: int, size: int, _semantic: Any = None) -> buffered_tensor:
+def subslice(local_allocated_buffer: buffered_tensor, offset: int, size: int, _semantic: Any = None) -> buffered_tensor:
     """Columns ``offset`` to ``offset + size`` of a tile in tensor memory; both constant, in elements."""
-    return _semantic.columns(buf, offset, constant(size, "size of subslice"))  # type: ignore[no-any-return]
+    width = constant(size, "size of subslice")
+    return _semantic.columns(local_allocated_buffer, offset, width)  # type: ignore[no-any-return]
 
 
 @builtin
-def tmem_copy(src_smem: buffered_tensor, dst_tmem: buffered_tensor, _semantic: Any = None) -> None:
+def tmem_copy(src: buffered_tensor, dst: buffered_tensor, _semantic: Any = None) -> None:
     """Starts an asynchronous copy from shared to tensor memory (``tcgen05.cp``), which ``tcgen05_commit`` tracks.
 
     Args:
-        src_smem: source view.
-        dst_tmem: destination view, of the same number of bytes.
+        src: source view.
+        dst: destination view, of the same number of bytes.
     """
-    _semantic.copy_to_tensor_memory(src_smem, dst_tmem)
+    _semantic.copy_to_tensor_memory(src, dst)
 
 
 @builtin
-def local_trans(buf: buffered_tensor, dims: Any = (1, 0), _semantic: Any = None) -> buffered_tensor:
+def local_trans(input: buffered_tensor, dims: Any = (1, 0), _semantic: Any = None) -> buffered_tensor:
     """The view with its dimensions permuted; no data moves."""
-    return _semantic.shared_trans(buf, _numbers(dims, "dims of local_trans"))  # type: ignore[no-any-return]
+    return _semantic.shared_trans(input, _numbers(dims, "dims of local_trans"))  # type: ignore[no-any-return]
 
 
 @builtin
@@ -110,11 +122,12 @@ def local_reshape(src: buffered_tensor, shape: Any, _semantic: Any = None) -> bu
 def local_reinterpret(
     src: buffered_tensor, dtype: Any, shape: Any = None, layout: Any = None, _semantic: Any = None
 ) -> buffered_tensor:
-    """The same bytes as tiles of another ``dtype`` and ``shape``; ``layout`` is not supported."""
-    if unwrap(layout) is not None:
-        raise TLXError("local_reinterpret takes no layout here: it follows from shape and dtype")
+    """The same bytes as tiles of another ``dtype`` and ``shape``, in the layout that those have by default or that is
+    asked for, as in ``local_alloc``.
+    """
     size = None if unwrap(shape) is None else _numbers(shape, "shape of local_reinterpret")
-    return _semantic.shared_reinterpret(src, unwrap(dtype), size)  # type: ignore[no-any-return]
+    asked = _asked(layout, "local_reinterpret")
+    return _semantic.shared_reinterpret(src, unwrap(dtype), size, asked)  # type: ignore[no-any-return]
 
 
 @builtin

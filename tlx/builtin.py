@@ -64,9 +64,25 @@ def pending(value: Any) -> int:
     return number
 
 
+#: attribute of tensors that are known, when the kernel is compiled, to have no bit set
+ZERO = "_tlx_zero"
+
+
+def zeroed(value: Any, like: Any = None) -> Any:
+    """The tensor ``value``, known to be zero if ``like`` is (or without one)."""
+    if like is None or getattr(like, ZERO, False):
+        setattr(value, ZERO, True)
+    return value
+
+
 def known_zero(value: Any) -> bool:
-    """Whether a value is a number that is known, when the kernel is compiled, to have no bit set."""
+    """Whether a value is known, when the kernel is compiled, to have no bit set: a number, or a tensor made of one.
+
+    ``other = 0.0`` in a kernel makes a tensor, and ``tl.zeros`` is one.
+    """
     value = _unwrap_if_constexpr(value)
+    if getattr(value, ZERO, False):
+        return True
     return isinstance(value, (bool, int, float)) and value == 0 and math.copysign(1, value) > 0
 
 

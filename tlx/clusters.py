@@ -44,14 +44,14 @@ def fence_mbarrier_init_cluster(_semantic: Any = None) -> None:
 
 
 @builtin
-def remote_view(bar: mbarrier, remote_cta_rank: Any, _semantic: Any = None) -> mbarrier:
+def remote_view(local_allocated_buffer: mbarrier, remote_cta_rank: Any, _semantic: Any = None) -> mbarrier:
     """The same barrier in the shared memory of another CTA (``mapa``), to arrive at; waiting for it is refused.
 
     Args:
-        bar: one barrier, ``bars[slot]``.
+        local_allocated_buffer: one barrier, ``bars[slot]``.
         remote_cta_rank: i32 scalar, below the cluster's size.
     """
-    return _semantic.remote_barrier(bar, remote_cta_rank)  # type: ignore[no-any-return]
+    return _semantic.remote_barrier(local_allocated_buffer, remote_cta_rank)  # type: ignore[no-any-return]
 
 
 @builtin

@@ -170,11 +170,11 @@ def async_descriptor_prefetch_tensor(
 
 
 @builtin
-def prefetch(ptr: Any, level: str = "L2", mask: Any = None, tensormap: bool = False, _semantic: Any = None) -> None:
+def prefetch(pointer: Any, level: str = "L2", mask: Any = None, tensormap: bool = False, _semantic: Any = None) -> None:
     """Brings lines of global memory into a cache, without waiting (``prefetch.global``).
 
     Args:
-        ptr: pointer or block of pointers; with ``tensormap`` a descriptor made by the host.
+        pointer: pointer or block of pointers; with ``tensormap`` a descriptor made by the host.
         level: "L1" or "L2".
         mask: elements to prefetch.
         tensormap: fetch the descriptor itself (``prefetch.tensormap``). Needs Triton 3.9.
@@ -183,22 +183,22 @@ def prefetch(ptr: Any, level: str = "L2", mask: Any = None, tensormap: bool = Fa
     if where not in ("L1", "L2"):
         raise TLXError(f'unknown cache level {where!r}: use "L1" or "L2"')
     if unwrap(tensormap):
-        _semantic.prefetch_descriptor(ptr)
+        _semantic.prefetch_descriptor(pointer)
     else:
-        _semantic.prefetch_lines(ptr, where, unwrap(mask))
+        _semantic.prefetch_lines(pointer, where, unwrap(mask))
 
 
 @builtin
-def async_store(dst_ptr: Any, src_smem: buffered_tensor, size: Any, _semantic: Any = None) -> None:
+def async_store(dst_global_ptr: Any, src_smem: buffered_tensor, size: Any, _semantic: Any = None) -> None:
     """Starts a bulk copy from shared to global memory (``cp.async.bulk``) and commits it as one bulk group, as
     ``async_descriptor_store`` does. Needs Triton 3.9.
 
     Args:
-        dst_ptr: pointer, aligned to 16 bytes.
+        dst_global_ptr: pointer, aligned to 16 bytes.
         src_smem: view; what ``local_store`` wrote there must be fenced first.
         size: bytes, a multiple of 16; i32 scalar or constant.
     """
-    _semantic.bulk_store(dst_ptr, src_smem, size)
+    _semantic.bulk_store(dst_global_ptr, src_smem, size)
 
 
 @builtin

@@ -12,22 +12,16 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import triton
 from triton.backends.compiler import GPUTarget
 
 from . import neighbours
-from .adopted import MARK, adopting
+from .adopted import adopting
 from .builtin import TLXError
 from .configs import ClusterConfig, dropping
-
-#: the fork's name of the package, and its modules that sources import from
-FORK_PACKAGE = "triton.language.extra.tlx"
-FORK_MODULES = (
-    "async_task_utils barrier dynamic_launch mem_ops mma_ops mxfp8_utils types utility warp_ops warp_pipeline warp_spec"
-).split()
+from .modules import FORK_MODULES, FORK_PACKAGE, view
 
 #: Triton's public names that are exchanged, and the modules that hold them
 _EXCHANGED: dict[str, tuple[str, ...]] = {
@@ -68,7 +62,7 @@ def install() -> None:
     _warn_of_plugin()
     _put(sys.modules, FORK_PACKAGE, ours)
     for name in FORK_MODULES:
-        _put(sys.modules, f"{FORK_PACKAGE}.{name}", _view(ours, f"{FORK_PACKAGE}.{name}"))
+        _put(sys.modules, f"{FORK_PACKAGE}.{name}", view(f"{FORK_PACKAGE}.{name}"))
     _put(vars(extra), "tlx", ours)
     if not hasattr(GPUTarget, "is_cuda_backend"):
         # The fork's own question to a target; its tutorials ask it.
@@ -110,14 +104,6 @@ def _exchange(name: str, value: Any) -> None:
         holder = vars(importlib.import_module(module))
         if name in holder:
             _put(holder, name, value)
-
-
-def _view(package: ModuleType, name: str) -> ModuleType:
-    """A module of the fork: the same names as the package, whatever file they are in here."""
-    module = ModuleType(name, f"Stands for the fork's {name}.")
-    setattr(module, MARK, True)
-    module.__getattr__ = lambda attribute: getattr(package, attribute)  # type: ignore[method-assign]
-    return module
 
 
 def _warn_of_plugin() -> None:

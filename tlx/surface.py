@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import unsupported
+from .lowering import versions
 
 H, B, AMD = "sm_90", "sm_100", "gfx942, gfx950"
 _NVIDIA, _ALL = f"{H}, {B}", f"{H}, {B}, {AMD}"
-_ALWAYS, _NEW = "3.6", "3.9"
+_ALWAYS, _NEW = ".".join(map(str, versions.OLDEST)), versions.NEWEST
 
 
 #: names that are Gluon's own where it has them → parameters and meaning
@@ -104,7 +105,7 @@ _FAMILIES: dict[str, tuple[tuple[int, str, str, str], ...]] = {
         (1, _ALL, _ALWAYS, "local_alloc local_view local_slice local_trans"),
         (2, _ALL, _ALWAYS, "local_load local_store storage_alias_spec reuse_group reuse_group_type storage_kind"),
         (3, _ALL, _ALWAYS, "local_reinterpret local_reshape"),
-        (4, _ALL, "3.7", "local_gather local_scatter"),
+        (4, _ALL, versions.GATHER_SINCE, "local_gather local_scatter"),
         (2, B, _ALWAYS, "subslice tmem_copy"),
     ),
     "Other CTAs of a cluster": (
@@ -132,8 +133,8 @@ _FAMILIES: dict[str, tuple[tuple[int, str, str, str], ...]] = {
         (2, B, _ALWAYS, "async_dot_scaled tcgen05_commit"),
     ),
     "Cluster launch control": (
-        (2, B, "3.8", "clc_create_context clc_producer clc_consumer CLCPipelineContext"),
-        (4, B, "3.8", "_alloc_clc_responses _clc_issue _clc_query CLCPipeliner"),
+        (2, B, versions.CLC_SINCE, "clc_create_context clc_producer clc_consumer CLCPipelineContext"),
+        (4, B, versions.CLC_SINCE, "_alloc_clc_responses _clc_issue _clc_query CLCPipeliner"),
     ),
     "Utilities": (
         (1, _ALL, _ALWAYS, "dtype_of size_of"),
@@ -141,38 +142,38 @@ _FAMILIES: dict[str, tuple[tuple[int, str, str, str], ...]] = {
         (2, _NVIDIA, _ALWAYS, "vote_ballot_sync"),
         (4, _NVIDIA, _ALWAYS, "thread_id clock64"),
         (4, B, _ALWAYS, "stoch_round warp_redux"),
-        (2, B, "", "_to_mxfp8_block"),
+        (2, _NVIDIA, _ALWAYS, "_to_mxfp8_block"),
     ),
     "Types": (
         (1, _ALL, _ALWAYS, "buffered_tensor buffered_tensor_type async_token"),
         (1, _NVIDIA, _ALWAYS, "mbarrier mbarrier_type"),
-        (2, B, "3.8", "clc_response clc_response_type"),
+        (2, B, versions.CLC_SINCE, "clc_response clc_response_type"),
         (2, _ALL, _ALWAYS, "storage_alias_spec_type storage_alias_spec_type_class"),
         (4, _ALL, _ALWAYS, "reuse_group_ir_type"),
         (2, _NVIDIA, _ALWAYS, "tensor_descriptor_ptr tensor_descriptor_ptr_type"),
         (2, B, _ALWAYS, "TMemCTAMode"),
     ),
-    "Explicit layouts": (
-        (
-            4,
-            "",
-            "",
-            "layout_encoding shared_layout_encoding swizzled_shared_layout_encoding dump_layout",
-        ),
-        (2, "", "", "tensor_memory_layout_encoding DummyRegisterLayoutEncoding"),
-        (1, "", "", "nv_mma_shared_layout_encoding"),
+    "Layouts of shared memory": (
+        (4, _ALL, _ALWAYS, "layout_encoding shared_layout_encoding swizzled_shared_layout_encoding"),
+        (1, _NVIDIA, _ALWAYS, "nv_mma_shared_layout_encoding"),
+        (2, B, _ALWAYS, "tensor_memory_layout_encoding"),
+        (3, _ALL, _ALWAYS, "swizzled_layout padded_shared_layout_encoding shared_linear_layout_encoding"),
+    ),
+    "Layouts of registers": (
+        (4, "", "", "dump_layout"),
+        (2, "", "", "DummyRegisterLayoutEncoding"),
         (
             3,
             "",
             "",
-            "layout swizzled_layout padded_shared_layout_encoding shared_linear_layout_encoding amd_mfma_layout "
-            "dot_operand_layout require_layout release_layout assert_same_layout require_amd_wmma_layout",
+            "layout amd_mfma_layout dot_operand_layout require_layout release_layout assert_same_layout "
+            "require_amd_wmma_layout",
         ),
     ),
     "AMD": (
         (3, AMD, _ALWAYS, "buffer_load buffer_store buffer_atomic_add zeros assume_uniform"),
         (3, "gfx950", _ALWAYS, "buffer_load_to_local"),
-        (3, AMD, "3.7", "warp_pipeline_stage"),
+        (3, AMD, versions.WARP_PIPELINE_SINCE, "warp_pipeline_stage"),
         (3, AMD, _NEW, "extract_slice"),
         (
             3,

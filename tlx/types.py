@@ -18,6 +18,7 @@ from triton.experimental.gluon.language.nvidia.blackwell import (
 )
 from triton.language.core import base_type, base_value
 
+from . import modules
 from .builtin import TLXError, builtin
 
 
@@ -338,3 +339,7 @@ class async_token(base_value):  # type: ignore[misc]
 
     def _set_name(self, builder: Any, name: str) -> None:
         pass
+
+
+def __getattr__(name: str) -> Any:
+    return modules.lookup(__name__, name)

@@ -11,48 +11,22 @@ from typing import Any
 
 from .builtin import TLXError, builtin
 
-_LAYOUTS = "tlx leaves layouts to stock Triton's compiler, which has no way to pin one from a kernel"
+_LAYOUTS = (
+    "it is about which thread holds what of a block, and that is settled after the kernel has been read, by stock "
+    "Triton's optimiser: it moves and drops conversions as it sees fit and knows no layout that is pinned"
+)
 _DIALECT = "it is an operation of Meta's compiler that stock Triton does not have"
 _GFX1250 = "it needs gfx1250, which is not a target; gfx942 and gfx950 are"
 
 #: name → parameters, what it does in Meta's TLX, and why it is missing
 _MISSING: dict[str, tuple[str, str, str]] = {
     # ---- layouts ----------------------------------------------------------------------------------------------------
-    "layout_encoding": ("", "base of all layouts", _LAYOUTS),
-    "shared_layout_encoding": ("", "base of layouts of shared memory", _LAYOUTS),
-    "swizzled_shared_layout_encoding": (
-        "vectorSize, perPhase, maxPhase, order, numCTAs=1, numCTAsPerCGA=None, numCTASplit=None, numCTAOrder=None",
-        "a swizzled layout of shared memory",
-        _LAYOUTS,
-    ),
-    "nv_mma_shared_layout_encoding": (
-        "shape, order, elemType, numCTAsPerCGA=None, numCTASplit=None, numCTAOrder=None, fp4Padded=False, "
-        "swizzled=True",
-        "the layout of shared memory that TMA and the tensor cores read",
-        _LAYOUTS,
-    ),
-    "tensor_memory_layout_encoding": (
-        "blockM, blockN, colStride, CTASplitM, CTASplitN, ctaMode=0",
-        "a layout of tensor memory",
-        _LAYOUTS,
-    ),
     "DummyRegisterLayoutEncoding": (
         "shape, element_type, tmem_compatible=False",
         "stands for a register layout that the compiler chooses later",
         _LAYOUTS,
     ),
-    "layout": ("shape=None, stride=None", "a register layout in CuTe's notation", _LAYOUTS),
-    "swizzled_layout": ("bits, base=0, shift=0, order=None", "a swizzle in CuTe's notation", _LAYOUTS),
-    "padded_shared_layout_encoding": (
-        "intervals, paddings, order, shape, offset_bases=None, block_bases=None",
-        "a padded layout of LDS",
-        _LAYOUTS,
-    ),
-    "shared_linear_layout_encoding": (
-        "offset_bases, block_bases=None, alignment=16",
-        "a layout of shared memory by its bases",
-        _LAYOUTS,
-    ),
+    "layout": ("spec=None, *, shape=None, stride=None", "a register layout in CuTe's notation", _LAYOUTS),
     "amd_mfma_layout": ("version, instr_shape, transposed, warps_per_cta", "the register layout of MFMA", _LAYOUTS),
     "dot_operand_layout": ("operand_index, parent, k_width=8", "the register layout of an MFMA operand", _LAYOUTS),
     "require_layout": ("x, layout, pin=True, late_address_compute=False", "pins the layout of a block", _LAYOUTS),
@@ -85,12 +59,12 @@ _MISSING: dict[str, tuple[str, str, str]] = {
         _GFX1250,
     ),
     "async_amd_descriptor_load": (
-        "desc, result, offsets=None, pred=None, clamp_bounds=True",
+        "desc, result, offsets, pred=None, clamp_bounds=True",
         "a TDM load into LDS",
         _GFX1250,
     ),
     "async_amd_descriptor_load_fused": ("members, cache_modifier=''", "several TDM loads as one", _GFX1250),
-    "async_amd_descriptor_store": ("desc, source, offsets=None, clamp_bounds=True", "a TDM store from LDS", _GFX1250),
+    "async_amd_descriptor_store": ("desc, source, offsets, clamp_bounds=True", "a TDM store from LDS", _GFX1250),
     "async_amd_descriptor_wait": ("pendings=0, tokens=None", "waits for TDM copies", _GFX1250),
     "amd_descriptor_prefetch_tensor": ("desc, offsets, pred=None, speculative=False", "a TDM prefetch", _GFX1250),
     "dot_scaled": (
@@ -99,11 +73,6 @@ _MISSING: dict[str, tuple[str, str, str]] = {
         _GFX1250,
     ),
     # ---- others -----------------------------------------------------------------------------------------------------
-    "_to_mxfp8_block": (
-        "data, VEC_SIZE, dtype",
-        "quantises a block of registers to MXFP8",
-        "it is a private helper of the fork's MXFP8 attention kernels",
-    ),
     "CLCPipeliner": ("", "nothing", "the fork exports the name without defining it; use clc_create_context"),
 }
 
@@ -127,6 +96,20 @@ def missing(name: str, reason: str, parameters: str = "*args, **kwargs", meaning
     made.__signature__ = shown.replace(parameters=listed)
     return made
 
+
+_PASSED = "it is a part of Meta's compiler, which takes its builder; kernels have no use for it"
+#: what Meta's modules define for their own use and their package does not export
+INTERNAL: dict[str, Any] = {
+    name: missing(name, _PASSED)
+    for name in (
+        "DummyTMEMLayoutEncoding",
+        "require_dot_operand_layout",
+        "require_nv_mma_shared_layout",
+        "require_tmem_layout",
+        "require_tmem_scales_layout",
+        "tensor_memory_scales_layout_encoding",
+    )
+}
 
 #: name → builtin that raises when a kernel reaches it
 PLACEHOLDERS: dict[str, Any] = {

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import triton.language as tl
+from triton.runtime.driver import driver
 
+from . import modules
 from .builtin import TLXError, builtin, constant, described, unwrap
 
 
@@ -52,3 +55,29 @@ def thread_id(axis: int, _semantic: Any = None) -> Any:
 def clock64(_semantic: Any = None) -> Any:
     """The SM's cycle counter, an i64 scalar."""
     return _semantic.special_register("%clock64", tl.int64)
+
+
+def is_hip() -> bool:
+    """Whether the GPU of this process is AMD's. For the host, as are the next two; kernels cannot call them."""
+    return bool(driver.active.get_current_target().backend == "hip")
+
+
+def is_amd_tdm_target(arch: Any) -> bool:
+    """Whether an architecture has AMD's TDM; none of the targets here has."""
+    return isinstance(arch, str) and arch.startswith("gfx125")
+
+
+def cuda_parse_arch(arch: str) -> int:
+    """90 for "sm90".
+
+    Raises:
+        ValueError: it is spelled otherwise.
+    """
+    found = re.fullmatch(r"sm(\d+)", arch)
+    if found is None:
+        raise ValueError(f'an architecture is spelled as in "sm90", not {arch!r}')
+    return int(found[1])
+
+
+def __getattr__(name: str) -> Any:
+    return modules.lookup(__name__, name)

@@ -42,13 +42,13 @@ METADATA = (
 class NoGpu:
     """As much of a driver as the tutorials and the code generator ask for."""
 
-    def __init__(self, arch: int = 90) -> None:
+    def __init__(self, arch: int | str = 90) -> None:
         self.arch = arch
 
     def get_current_target(self) -> Any:
         from triton.backends.compiler import GPUTarget
 
-        return GPUTarget("cuda", self.arch, 32)
+        return GPUTarget("cuda", self.arch, 32) if isinstance(self.arch, int) else GPUTarget("hip", self.arch, 64)
 
     def get_current_device(self) -> int:
         return 0
@@ -57,7 +57,7 @@ class NoGpu:
         return "cuda"
 
 
-def load(path: Path, arch: int = 90) -> Any:
+def load(path: Path, arch: int | str = 90) -> Any:
     """The tutorial as a module; its host code is never called, so torch and pytest may be anything."""
     from triton.backends.compiler import GPUTarget
     from triton.runtime.driver import driver
@@ -102,7 +102,9 @@ def compile_launch(module: Any, launch: dict[str, Any], ours: bool = False) -> A
 
 def write(done: Any, stem: Path) -> dict[str, Any]:
     """Puts the compiled kernel's files beside each other; their common name is ``stem``."""
-    for ending in ("cubin", "ptx", "ttgir"):
+    for ending in ("cubin", "ptx", "ttgir", "amdgcn"):
+        if ending not in done.asm:
+            continue
         text = done.asm[ending]
         stem.with_name(f"{stem.name}.{ending}").write_bytes(text if isinstance(text, bytes) else text.encode())
     return {key: getattr(done.metadata, key) for key in METADATA if hasattr(done.metadata, key)}
@@ -123,8 +125,9 @@ def one(options: argparse.Namespace, launch: dict[str, Any]) -> None:
 
     # A torch that is here would look for a GPU when some of the tutorials are imported.
     sys.modules["torch"] = MagicMock(name="torch")
-    sys.modules["torch"].cuda.get_device_capability.return_value = (launch.get("target", 90) // 10, 0)
-    module = load(options.tutorials / launch["file"], launch.get("target", 90))
+    target = launch.get("target", 90)
+    sys.modules["torch"].cuda.get_device_capability.return_value = (target // 10 if isinstance(target, int) else 9, 0)
+    module = load(options.tutorials / launch["file"], target)
     triton.knobs.compilation.always_compile = options.repeat > 1
     seconds = []
     for _ in range(options.repeat):

@@ -1,8 +1,8 @@
 """Beside the real packages that also install a `tlx`: in either order a working tool or one clear message.
 
 `TLX_NEIGHBOURS` names a folder with wheels of `tlx` (an unrelated library) and of `triton-utlx` (Meta's plugin, which
-brings a `tlx` of its own): pip download --no-deps -d FOLDER tlx triton-utlx. Without it these tests are skipped; those
-in tests/tlx/test_install.py use stand-ins.
+brings a `tlx` of its own). `make neighbours` downloads them and runs these tests, under the Triton that the plugin fits
+and under one that it does not. Without the folder they are skipped; those in tests/tlx/test_install.py use stand-ins.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ print(tlx.__name__, hasattr(tlx, "specialized"))
 @pytest.fixture(params=NEIGHBOURS)
 def neighbour(request: pytest.FixtureRequest) -> Path:
     folder = os.environ.get("TLX_NEIGHBOURS")
-    found = sorted(Path(folder).glob(NEIGHBOURS[request.param])) if folder else []
-    if not found:
-        pytest.skip(f"TLX_NEIGHBOURS names no folder with a wheel of {request.param}")
+    if not folder:
+        pytest.skip("TLX_NEIGHBOURS names no folder of wheels: run make neighbours")
+    found = sorted(Path(folder).glob(NEIGHBOURS[request.param]))
+    assert found, f"{folder} has no wheel of {request.param}"
     return found[-1].resolve()
 
 

@@ -1,6 +1,6 @@
 """Sources of Meta's TLX tutorials, read from an fbtriton wheel if there is one on this machine.
 
-Nothing of them is kept here. ``FBTRITON`` names the wheel, or a folder of packages it was installed into.
+Nothing of them is kept here. ``FBTRITON`` names the wheel, a folder it was unpacked into, or an environment with it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def source(name):
         pytest.skip("FBTRITON does not name an fbtriton wheel")
     inside = f"{FOLDER}/{name}.py"
     if Path(where).is_dir():
-        return (Path(where) / inside).read_text(encoding="utf-8")
+        found = next(Path(where).glob(f"**/{inside}"), None)
+        assert found is not None, f"FBTRITON is {where}, which has no {inside}"
+        return found.read_text(encoding="utf-8")
     with zipfile.ZipFile(where) as wheel:
         return wheel.read(inside).decode()
 

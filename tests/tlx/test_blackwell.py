@@ -173,7 +173,7 @@ def takes_over(out, MULTI: tl.constexpr):
         turn += 1
 
 
-@pytest.mark.skipif(not versions.CLC, reason=versions.too_old("cluster launch control"))
+@pytest.mark.skipif(not versions.CLC, reason=versions.too_old("cluster launch control", versions.CLC_SINCE))
 @pytest.mark.parametrize("multi", [False, True])
 def test_cluster_launch_control(multi):
     if multi and not versions.CLUSTERS:
@@ -222,7 +222,7 @@ def taken_over_in_tasks(out):
                 turn += 1
 
 
-@pytest.mark.skipif(not versions.CLC, reason=versions.too_old("cluster launch control", "3.8"))
+@pytest.mark.skipif(not versions.CLC, reason=versions.too_old("cluster launch control", versions.CLC_SINCE))
 def test_launch_control_in_tasks():
     ptx = ptx_of(taken_over_in_tasks, {"out": "*i32"})
     assert ptx.count("clusterlaunchcontrol.try_cancel.async") == 1

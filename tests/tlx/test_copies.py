@@ -113,7 +113,7 @@ def chosen(out, picks):
     tl.store(out + rows * 64 + columns, tlx.local_load(tile[1]))
 
 
-@pytest.mark.skipif(not versions.GATHER, reason=versions.too_old("a gather"))
+@pytest.mark.skipif(not versions.GATHER, reason=versions.too_old("a gather", versions.GATHER_SINCE))
 def test_gathers_and_scatters():
     text = tlx.compile(chosen, {"out": "*fp32", "picks": "*i32"}).asm["ttgir"]
     assert "ttg.local_gather" in text

@@ -186,7 +186,7 @@ def test_hopper(case, tutorial):
 BLACKWELL = {launch["case"]: launch for launch in LAUNCHES if launch["target"] == 100}
 
 
-@pytest.mark.skipif(not versions.CLC, reason=versions.too_old("cluster launch control"))
+@pytest.mark.skipif(not versions.CLC, reason=versions.too_old("cluster launch control", versions.CLC_SINCE))
 @pytest.mark.parametrize("case", BLACKWELL)
 def test_blackwell(case, tutorial, monkeypatch):
     monkeypatch.setattr(driver, "_active", fork.NoGpu(100))

@@ -80,7 +80,8 @@ WRONG = [
     ),
     (LINE, f"{MASKED}, other=-0.0)", "async_load fills masked elements with 0, and other is -0.0"),
     (LINE, f"{MASKED}, other=n)", "async_load fills masked elements with 0, and other is a run-time int32"),
-    (LINE, f"{MASKED}, other=tl.full((128,), 0.0, tl.float32))", "and other is a block of fp32"),
+    (LINE, f"{MASKED}, other=0.0 + n)", "and other is a run-time fp32"),
+    (LINE, f"{MASKED}, other=tl.full((128,), 1.0, tl.float32))", "and other is a block of fp32"),
     (
         "small = out.to(tl.pointer_type(tl.float8e4nv))",
         "tlx.make_tensor_descriptor(None, small, [64, 64], [64, 1], [64, 64], padding_option='nan')",
@@ -157,9 +158,29 @@ def test_message_and_line(before, line, message, module):
     assert line in path.read_text().split("\n")[int(number) - 1]
 
 
-@pytest.mark.parametrize("other", ["0", "0.0", "False", "None", "tl.constexpr(0)"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        "0",
+        "0.0",
+        "False",
+        "None",
+        "tl.constexpr(0)",
+        "zero",
+        "zero.to(tl.float16)",
+        "tl.zeros([128], tl.float32)",
+        "tl.zeros_like(block)",
+        "tl.full((128,), 0.0, tl.float32)",
+    ],
+)
 def test_a_fill_of_zero(other, module):
-    made, _ = module(LINE, f"{MASKED}, other={other})", "tlx.async_load_commit_group()")
+    made, _ = module(
+        LINE,
+        "zero = 0.0",  # a tensor, as Triton reads it
+        "block = tl.full((128,), 1.0, tl.float32)",
+        f"{MASKED}, other={other})",
+        "tlx.async_load_commit_group()",
+    )
     assert "cp.async" in tlx.compile(made.kernel, SIGNATURE, divisible_by_16=["out"]).asm["ptx"]
 
 

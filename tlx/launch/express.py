@@ -7,29 +7,24 @@ Tensors are in it as addresses, so nothing is kept alive.
 
 What a description does not fix is looked at before each launch: hooks, knobs, globals the kernel was compiled with, the
 driver, and whether Triton would still find this compiled kernel. If anything is out of the ordinary, Triton's own
-launch runs, as it does on versions of Triton whose launcher was not looked into.
-
-Read from Triton 3.6: runtime/jit.py (`JITFunction.run`), compiler/compiler.py, backends/nvidia/driver.py.
+launch runs, as it does on releases of Triton whose launcher was not looked into (versions.py).
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import triton
 from triton import knobs
 from triton.compiler import CompiledKernel
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
+from tlx.lowering import versions
 from tlx.lowering.jit import TLXJITFunction
 
 __all__ = ["Express", "capture"]
 
-#: Versions whose launcher takes its arguments one by one, as they are packed here.
-KNOWN = triton.__version__.startswith("3.6.") and JITFunction.run.__module__ == "triton.runtime.jit"
 #: Where somebody has since put a launch of their own in its place, that one runs.
 RUN = JITFunction.run
 MISSING = object()
@@ -116,7 +111,12 @@ def capture(
     `moving` are parameters (slot, axis) that take an extent of the source's grid and so differ from launch to launch.
     `None` where the launch cannot be repeated without Triton.
     """
-    if not KNOWN or device is None or type(kernel) not in (JITFunction, TLXJITFunction) or "run" in vars(kernel):
+    if (
+        not versions.ARGUMENTS_ONE_BY_ONE
+        or device is None
+        or type(kernel) not in (JITFunction, TLXJITFunction)
+        or "run" in vars(kernel)
+    ):
         return None
     from triton.backends.nvidia.driver import CudaLauncher
 
@@ -136,7 +136,7 @@ def capture(
     call = launcher.launch
     if any(kind.startswith("tensordesc") for kind in signature):
         # Triton wraps the function that takes tensor maps in one that encodes them.
-        call = inspect.getclosurevars(call).nonlocals.get("launcher")
+        call = versions.launcher_of_maps(call)
         if call is None:
             return None
     places, args = _pack(signature, values, getattr(compiled.metadata, "tensordesc_meta", None) or ())
@@ -145,15 +145,13 @@ def capture(
 
 def _pack(signature: Sequence[str], values: Sequence[Any], maps: Sequence[Any]) -> tuple[list[int], list[Any]]:
     """The arguments of the C launcher, and where in them each parameter begins."""
-    from triton.backends.nvidia.driver import make_tensordesc_arg
-
     places: list[int] = []
     args: list[Any] = []
     encoded = iter(maps)
     for kind, value in zip(signature, values, strict=True):
         places.append(len(args))
         if kind.startswith("tensordesc"):
-            args.extend(make_tensordesc_arg(value, next(encoded, None)))
+            args.extend(versions.map_arguments(value, next(encoded, None)))
         elif kind == "constexpr":
             # Compiled in: the launcher takes it and looks away.
             args.append(None)

@@ -16,7 +16,7 @@ from triton.experimental.gluon.language._layouts import BlockedLayout, DotOperan
 from triton.experimental.gluon.language._semantic import GluonSemantic
 from triton.language.semantic import TritonSemantic
 
-from ..builtin import TLXError, unwrap
+from ..builtin import TLXError, unwrap, zeroed
 from . import sums
 from .layouts import default_layout, is_plain, preferred
 from .state import threads_per_warp
@@ -73,7 +73,16 @@ class BlockSemantic(GluonSemantic):  # type: ignore[misc]
         if len(shape) == 0:
             return value
         ty = self.block_type(value.dtype, shape)
-        return self.tensor(self.builder.create_splat(ty.to_ir(self.builder), value.handle), ty)
+        return zeroed(self.tensor(self.builder.create_splat(ty.to_ir(self.builder), value.handle), ty), like=value)
+
+    def scalar_constant(self, value: Any, dtype: Any) -> Any:
+        """As in Triton, for which -0.0 is 0.0."""
+        made = super().scalar_constant(value, dtype)
+        return zeroed(made) if value == 0 else made
+
+    def cast(self, input: Any, dst_ty: Any, fp_downcast_rounding: str | None = None) -> Any:
+        """As in Triton."""
+        return zeroed(super().cast(input, dst_ty, fp_downcast_rounding), like=input)
 
     def full(self, shape: Any, value: Any, dtype: Any, layout: Any = None) -> Any:
         """As in Triton."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import triton.language as tl
 from triton.experimental.gluon.language import _core as ttgl
-from triton.experimental.gluon.language._layouts import NVMMASharedLayout
+from triton.experimental.gluon.language._layouts import NVMMASharedLayout, PaddedSharedLayout
 from triton.experimental.gluon.language.nvidia import hopper
 
 from ..builtin import TLXError, described, unwrap
@@ -25,19 +25,33 @@ def _power_of_two(extent: int) -> bool:
 class BufferSemantic(BarrierSemantic):
     """Tiles in shared memory."""
 
-    def tile_type(self, shape: list[int], dtype: Any, num: int) -> buffered_tensor_type:
-        """The type of an array of tiles in shared memory."""
+    def tile_type(self, shape: list[int], dtype: Any, num: int, asked: Any = None) -> buffered_tensor_type:
+        """The type of an array of tiles in shared memory, in the layout that is asked for or that they have."""
         if not isinstance(dtype, tl.dtype) or dtype.is_ptr():
             raise TLXError(f"local_alloc takes an element type, not {described(dtype)}")
         if dtype == tl.int1:
             raise TLXError("a tile cannot hold booleans: store them as int8")
         if not shape or not all(map(_power_of_two, shape)):
             raise TLXError(f"extents of a tile must be powers of two, not {shape}")
-        return buffered_tensor_type(dtype, shape, num, shared_layout(shape, dtype), [num, *shape])
+        return buffered_tensor_type(dtype, shape, num, self._layout(shape, dtype, asked), [num, *shape])
 
-    def shared_alloc(self, shape: list[int], dtype: Any, num: int, reuse: Any) -> buffered_tensor:
+    def _layout(self, shape: list[int], dtype: Any, asked: Any) -> Any:
+        if asked is None:
+            return shared_layout(shape, dtype)
+        layout = asked.gluon(shape, dtype)
+        if isinstance(layout, NVMMASharedLayout):
+            self.only_nvidia(type(asked).__name__)
+        return layout
+
+    @staticmethod
+    def _packed(layout: Any, what: str) -> None:
+        """A tile with unused bytes in it is larger than its elements."""
+        if isinstance(layout, PaddedSharedLayout):
+            raise TLXError(f"{what}: a tile of padded layout has memory of its own")
+
+    def shared_alloc(self, shape: list[int], dtype: Any, num: int, reuse: Any, asked: Any = None) -> buffered_tensor:
         """A new array of tiles, or one that takes over the memory of ``reuse``."""
-        ty = self.tile_type(shape, dtype, num)
+        ty = self.tile_type(shape, dtype, num, asked)
         if reuse is None:
             raw = ttgl.allocate_shared_memory(dtype, ty.full_shape, ty.layout, _semantic=self)
             fresh = buffered_tensor(raw.handle, ty)
@@ -45,6 +59,7 @@ class BufferSemantic(BarrierSemantic):
             return fresh
         if not isinstance(reuse, buffered_tensor) or reuse.storage is not storage_kind.smem:
             raise TLXError("reuse takes a buffer in smem from local_alloc, or a storage_alias_spec")
+        self._packed(ty.layout, "reuse")
         self._whole(reuse, "reuse")
         have, want = self._bytes(reuse), math.prod(ty.full_shape) * dtype.primitive_bitwidth // 8
         if want > have:
@@ -94,7 +109,9 @@ class BufferSemantic(BarrierSemantic):
         """Bytes can only be read as something else where they lie together and in their natural order."""
         rank = len(buf.type.full_shape)
         if buf.type.alloc_shape[-rank:] != buf.type.full_shape or buf.layout != shared_layout(buf.shape, buf.dtype):
-            raise TLXError(f"{what} takes a whole tile or buffer, not a slice or a transposed view")
+            raise TLXError(
+                f"{what} takes a whole tile or buffer in its default layout, not a slice or a transposed view"
+            )
 
     def shared_view(self, buf: Any, index: Any) -> Any:
         """One slot of an array; of a view, one entry of its leading dimension."""
@@ -224,7 +241,7 @@ class BufferSemantic(BarrierSemantic):
             raise TLXError(f"local_reshape: {tile.shape} and {shape} differ in size")
         return self._view(tile.gluon().reshape(shape, _semantic=self), tile.dtype)
 
-    def shared_reinterpret(self, buf: Any, dtype: Any, shape: list[int] | None) -> buffered_tensor:
+    def shared_reinterpret(self, buf: Any, dtype: Any, shape: list[int] | None, asked: Any = None) -> buffered_tensor:
         """Another type over the same bytes."""
         if not isinstance(buf, buffered_tensor):
             raise TLXError(f"local_reinterpret takes a buffer, not {described(buf)}")
@@ -233,7 +250,8 @@ class BufferSemantic(BarrierSemantic):
         want = math.prod(extents) * max(buf.num, 1) * dtype.primitive_bitwidth // 8
         if want != self._bytes(buf):
             raise TLXError(f"local_reinterpret: {self._bytes(buf)} bytes are not {dtype}{extents}")
-        layout = shared_layout(extents, dtype)
+        layout = self._layout(extents, dtype, asked)
+        self._packed(layout, "local_reinterpret")
         ty = buffered_tensor_type(dtype, extents, buf.num, layout, [buf.num, *extents] if buf.num else extents)
         raw = self.memdesc_reinterpret(buf.gluon(), dtype, ty.full_shape, layout)
         return buffered_tensor(raw.handle, ty)

@@ -123,7 +123,7 @@ class BulkSemantic(WarpSemantic):
 
     def _indexed(self, buf: Any, indices: Any, axis: int, what: str) -> tuple[Any, Any]:
         if not versions.GATHER:
-            raise TLXError(versions.too_old(what, "3.7"))
+            raise TLXError(versions.too_old(what, versions.GATHER_SINCE))
         tile = self._in_shared(buf, what)
         picks = self.to_tensor(indices)
         if not picks.type.is_block() or not picks.dtype.is_int():

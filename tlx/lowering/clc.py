@@ -25,7 +25,7 @@ class ClcSemantic(ClusterSemantic):
     def _clc(self, what: str) -> None:
         self._needs_blackwell(what)
         if not versions.CLC:
-            raise TLXError(versions.too_old(what, "3.8"))
+            raise TLXError(versions.too_old(what, versions.CLC_SINCE))
 
     def clc_alloc(self, num: int) -> clc_response:
         """Places for answers."""

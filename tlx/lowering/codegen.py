@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import triton.language as tl
 from triton.compiler import code_generator
 from triton.compiler.code_generator import CodeGenerator, _unwrap_if_constexpr
 from triton.compiler.errors import CompilationError
 from triton.language import str_to_ty
 
-from ..builtin import TLXError
+from ..builtin import TLXError, zeroed
 from ..descriptors import tensor_descriptor_ptr
 from ..storage import storage_alias_spec_type_class
 from ..tasks import RegionSpec, TaskSpec, async_task, async_tasks
@@ -361,7 +362,9 @@ def _call(self: TLXCodeGenerator, fn: Any, *rest: Any, **words: Any) -> Any:
             value.pool.lay_out()
         if isinstance(value, storage_alias_spec_type_class):
             raise TLXError("a storage_alias_spec stays in the function that made it: give helpers the buffers instead")
-    return _call_helper(self, sums.combination(fn) if self.semantic.long_rows else fn, *rest, **words)
+    made = _call_helper(self, sums.combination(fn) if self.semantic.long_rows else fn, *rest, **words)
+    # Triton's own helpers, in which these blocks are made out of our sight.
+    return zeroed(made) if fn in (tl.zeros, tl.zeros_like) else made
 
 
 TLXCodeGenerator.call_JitFunction = _call

@@ -6,7 +6,7 @@ from typing import Any
 
 import triton.language as tl
 from triton._C.libtriton import ir
-from triton.experimental.gluon.language._layouts import NVMMASharedLayout
+from triton.experimental.gluon.language._layouts import NVMMASharedLayout, PaddedSharedLayout
 from triton.experimental.gluon.language.nvidia import hopper
 
 from ..builtin import TLXError, described, known_zero, unwrap
@@ -34,6 +34,8 @@ class CopySemantic(TensorMemorySemantic):
             raise TLXError(f"async_load of a block of shape {src.type.shape} into a tile of shape {tile.shape}")
         if other is not None and mask is None:
             raise TLXError("other makes sense with a mask only")
+        if isinstance(tile.layout, PaddedSharedLayout) and not current().gfx:
+            raise TLXError("async_load: cp.async cannot write to a tile of padded layout, which AMD's copies can")
         # cp.async fills with zeros by itself, and Triton's lowering of it never looks at the fill value. AMD's copies
         # leave what lies there as it is, unless a fill value is given.
         fill = None
@@ -83,6 +85,11 @@ class CopySemantic(TensorMemorySemantic):
             raise TLXError(f"{what}: the descriptor's block is {block}, the tile is {tile.shape}")
         if not isinstance(tile.layout, NVMMASharedLayout) or tile.layout.transposed:
             raise TLXError(f"{what}: TMA cannot reach a tile of layout {tile.layout}")
+        swizzles = [getattr(layout, "swizzle_byte_width", 0) for layout in (tile.layout, desc.layout)]
+        if swizzles[0] != swizzles[1]:
+            raise TLXError(
+                f"{what}: the tile is swizzled by {swizzles[0]} bytes, and what the descriptor copies by {swizzles[1]}"
+            )
         if not lead:
             return tile.gluon()
         layout = desc.layout

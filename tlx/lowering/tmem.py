@@ -28,18 +28,21 @@ class TensorMemorySemantic(BufferSemantic):
         if not current().is_blackwell:
             raise TLXError(f"{what} needs Blackwell (sm_100); this kernel is compiled for sm_{current().capability}")
 
-    def alloc(self, shape: list[int], dtype: Any, num: int, storage: storage_kind, reuse: Any) -> buffered_tensor:
+    def alloc(
+        self, shape: list[int], dtype: Any, num: int, storage: storage_kind, reuse: Any, asked: Any = None
+    ) -> buffered_tensor:
         """A new array of tiles in either memory, a member of a pool, or one that takes over memory of another."""
         if storage is storage_kind.tmem:
             ty = self._tensor_type(shape, dtype, num)
         else:
-            ty = self.tile_type(shape, dtype, num)
+            ty = self.tile_type(shape, dtype, num, asked)
         pool = getattr(reuse, "pool", None)
         if pool is not None and not isinstance(reuse, buffered_tensor):
+            self._packed(ty.layout, "reuse")
             member: buffered_tensor = pool.join(ty)
             return member
         if storage is not storage_kind.tmem:
-            return self.shared_alloc(shape, dtype, num, reuse)
+            return self.shared_alloc(shape, dtype, num, reuse, asked)
         if reuse is None:
             raw = blackwell.allocate_tensor_memory(ty.element_ty, ty.full_shape, ty.layout, _semantic=self)
             fresh = buffered_tensor(raw.handle, ty)

@@ -45,6 +45,7 @@ try:
     from triton.experimental.gluon.language._semantic import GluonSemantic, _compute_tmem_reg_layout
     from triton.experimental.gluon.language.nvidia import blackwell
     from triton.experimental.gluon.language.nvidia.hopper import tma
+    from triton.runtime.jit import JITFunction
 except ImportError as error:
     raise UnsupportedTriton(f"tlx does not know the insides of Triton {triton.__version__}: {error}") from error
 
@@ -59,15 +60,18 @@ SOURCE_EXTENSION = "glir" if "glir" in GluonASTSource.__init__.__code__.co_const
 
 #: inline assembly that takes addresses of shared memory: what everything between the CTAs of a cluster is made of
 CLUSTERS = hasattr(GluonOpBuilder, "create_threadwise_inline_asm")
+#: the release that brought it and hints to AMD's scheduler
+NEWEST = "3.9"
 
 #: gathers from shared memory and scatters to it
+GATHER_SINCE = "3.7"
 GATHER = hasattr(GluonOpBuilder, "create_local_gather") and hasattr(GluonOpBuilder, "create_local_scatter")
 #: hints to AMD's scheduler, slices of blocks in registers
 AMD_HINTS = hasattr(GluonOpBuilder, "create_amd_sched_barrier") and hasattr(GluonOpBuilder, "create_extract_slice")
-
-
 #: the pass that chooses layouts for tensor memory fails where a tile ends in a reduction of one dimension
 TENSOR_LAYOUTS_OF_MATRICES_ONLY = VERSION < (3, 8)
+#: stages of a warp pipeline
+WARP_PIPELINE_SINCE = "3.7"
 
 
 def warp_pipeline_stage() -> Any:
@@ -78,6 +82,7 @@ def warp_pipeline_stage() -> Any:
 
 
 #: cluster launch control
+CLC_SINCE = "3.8"
 CLC = hasattr(GluonOpBuilder, "create_clc_try_cancel")
 
 
@@ -91,7 +96,7 @@ def clc_load(response: Any, semantic: Any) -> Any:
     return blackwell.clc.load_result(response, _semantic=semantic)
 
 
-def too_old(what: str, needed: str = "3.9") -> str:
+def too_old(what: str, needed: str = NEWEST) -> str:
     """The sentence for what only a newer Triton can compile."""
     return f"{what} needs Triton {needed} or newer; this is {triton.__version__}"
 
@@ -174,6 +179,24 @@ def ptxas(arch: int) -> list[str]:
     level = "--regAllocOptLevel=2"
     extra = [level] if level in inspect.getsource(CUDABackend.make_cubin) else []
     return [get_ptxas(arch).path, "-lineinfo", *extra]
+
+
+#: Whether the C launcher takes the arguments of a kernel one by one, as ``tlx.launch.express`` packs them. Read from
+#: Triton 3.6: runtime/jit.py (``JITFunction.run``), compiler/compiler.py, backends/nvidia/driver.py. Newer releases
+#: launch through other functions, which were not looked into.
+ARGUMENTS_ONE_BY_ONE = VERSION == (3, 6) and JITFunction.run.__module__ == "triton.runtime.jit"
+
+
+def launcher_of_maps(launch: Any) -> Any:
+    """The C function that takes encoded tensor maps, out of the one that encodes them; None if it has none inside."""
+    return inspect.getclosurevars(launch).nonlocals.get("launcher")
+
+
+def map_arguments(value: Any, metadata: Any) -> list[Any]:
+    """A tensor descriptor as the C launcher takes it: its map, encoded, and its extents and strides."""
+    from triton.backends.nvidia.driver import make_tensordesc_arg
+
+    return list(make_tensordesc_arg(value, metadata))
 
 
 #: options given to every offline compilation, so that releases with other defaults agree

@@ -216,7 +216,7 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
     def create_inline_asm(self, *args: Any) -> Value:
         raise SimulationError("inline assembly cannot be simulated", here())
 
-    # memory: Triton 3.6 passes two cache arguments, 3.9 one, and neither matters here
+    # memory: what Triton passes of caches, in whatever form, does not matter here
 
     def create_load(self, ptr: Value, *policy: Any) -> Value:
         dtype = ptr.get_element_ty()

@@ -16,11 +16,12 @@ import tlx.launch as launch
 from tests.tlx.launch import gemm, kernels
 from tests.tlx.launch.device import LEADING, Device, install
 from tests.tlx.launch.fakes import BF16, TILES, Memory, grid_of, operands
-from tlx.launch import chip, express
+from tlx.launch import chip
+from tlx.lowering import versions
 
 pytestmark = [
     pytest.mark.triton,
-    pytest.mark.skipif(not express.KNOWN, reason="this Triton's launcher is left to itself"),
+    pytest.mark.skipif(not versions.ARGUMENTS_ONE_BY_ONE, reason="this Triton's launcher is left to itself"),
 ]
 CONFIG = {**TILES, "num_warps": 8, "num_stages": 2}
 COUNT = 3
@@ -430,7 +431,7 @@ def test_kill_switches_hold_on_the_short_way(device, monkeypatch):
 
 
 def test_without_a_known_launcher_triton_launches(device, monkeypatch):
-    monkeypatch.setattr(express, "KNOWN", False)
+    monkeypatch.setattr(versions, "ARGUMENTS_ONE_BY_ONE", False)
     kernel = refused()
     run(kernel, 4)
     assert not any(map(short, device.calls))

@@ -6,7 +6,8 @@ import tlx
 from benchmarks.modules import from_text
 from tests.tlx.launch.device import Device, install
 from tests.tlx.launch.fakes import Memory
-from tlx.launch import chip, express
+from tlx.launch import chip
+from tlx.lowering import versions
 from tlxify import convert
 from tlxify.source import SourceFile
 
@@ -65,7 +66,7 @@ def fast():
     return tlx.stats()["named_like_options.named_kernel"].fast
 
 
-@pytest.mark.skipif(not express.KNOWN, reason="this Triton's launcher is left to itself")
+@pytest.mark.skipif(not versions.ARGUMENTS_ONE_BY_ONE, reason="this Triton's launcher is left to itself")
 @pytest.mark.parametrize("launches", [1, 4], ids=["at first", "again and again"])
 def test_passed_by_position_it_is_a_number_and_the_plan_has_the_default(device, kernel, launches):
     before = fast()

@@ -14,9 +14,10 @@ import tlx.launch as launch
 from tests.tlx.launch import gemm, kernels
 from tests.tlx.launch.device import Device, install
 from tests.tlx.launch.fakes import TILES, grid_of, operands
-from tlx.launch import chip, express
+from tlx.launch import chip
 from tlx.launch.policy import POLICIES, Facts, rows, table_refusal
 from tlx.launch.proofs import proofs_beside
+from tlx.lowering import versions
 
 pytestmark = pytest.mark.triton
 SMALL = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
@@ -104,7 +105,7 @@ def test_what_would_be_resolved_does_not_depend_on_the_policy(bench, monkeypatch
         assert bench.bind().resolve(*operands(), grid=grid_of, **SMALL).path == "specialized"
 
 
-@pytest.mark.skipif(not express.KNOWN, reason="this Triton's launcher is left to itself")
+@pytest.mark.skipif(not versions.ARGUMENTS_ONE_BY_ONE, reason="this Triton's launcher is left to itself")
 class TestBitwise:
     """The policy `bitwise`, with a conversion in a module of its own, on a device that does nothing."""
 

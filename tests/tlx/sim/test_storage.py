@@ -141,7 +141,13 @@ def test_bulk_copies(schedule):
 def filled(x, out, n, OTHER: tl.constexpr):
     at = tl.arange(0, 32)
     tile = tlx.local_alloc((32,), tl.float32, 1)
-    tlx.async_load(x + at, tile[0], mask=at < n, other=n if OTHER == "run-time" else OTHER)
+    other = 0.0  # a tensor, as Triton reads it
+    if OTHER == "run-time":
+        other += n
+    if OTHER in ("run-time", "zero"):
+        tlx.async_load(x + at, tile[0], mask=at < n, other=other)
+    else:
+        tlx.async_load(x + at, tile[0], mask=at < n, other=OTHER)
     tlx.async_load_commit_group()
     tlx.async_load_wait_group(0)
     tl.store(out + at, tlx.local_load(tile[0]))
@@ -149,10 +155,10 @@ def filled(x, out, n, OTHER: tl.constexpr):
 
 def test_a_copy_fills_with_zeros_only():
     x, out = np.ones(32, np.float32), np.full(32, -1, np.float32)
-    for other in (None, 0, 0.0, False):
+    for other in (None, 0, 0.0, False, "zero"):
         tlx.sim.run(filled, (1,), (x, out, 20, other)).raise_for_findings()
         np.testing.assert_array_equal(out, np.arange(32) < 20)
-    for other, said in ((7.0, "7.0"), (-0.0, "-0.0"), ("run-time", "a run-time int32")):
+    for other, said in ((7.0, "7.0"), (-0.0, "-0.0"), ("run-time", "a run-time fp32")):
         with pytest.raises(tlx.sim.SimulationError, match=rf"fills masked elements with 0, and other is {said}"):
             tlx.sim.run(filled, (1,), (x, out, 20, other))
 

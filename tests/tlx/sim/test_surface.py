@@ -19,16 +19,13 @@ NOT_SIMULATED = {
         "amd_descriptor_prefetch_tensor amd_mfma_commit amd_mfma_layout amd_register_handoff amd_register_resident "
         "amd_sched_barrier amd_scheduled_mfma assume_uniform async_amd_descriptor_load async_amd_descriptor_load_fused "
         "async_amd_descriptor_store async_amd_descriptor_wait buffer_atomic_add buffer_load buffer_load_to_local "
-        "buffer_store dot_operand_layout dot_scaled extract_slice padded_shared_layout_encoding rematerialized_range "
+        "buffer_store dot_operand_layout dot_scaled extract_slice rematerialized_range "
         "require_amd_wmma_layout update_tensor_descriptor warp_pipeline_stage zeros"
     ),
     "they are types and layouts that only a compiler needs": (
-        "CLCPipeliner DummyRegisterLayoutEncoding TMemCTAMode clc_response clc_response_type layout_encoding "
-        "nv_mma_shared_layout_encoding reuse_group_ir_type shared_layout_encoding shared_linear_layout_encoding "
-        "storage_alias_spec_type swizzled_shared_layout_encoding tensor_descriptor_ptr tensor_descriptor_ptr_type "
-        "tensor_memory_layout_encoding"
+        "CLCPipeliner DummyRegisterLayoutEncoding TMemCTAMode clc_response clc_response_type reuse_group_ir_type "
+        "storage_alias_spec_type tensor_descriptor_ptr tensor_descriptor_ptr_type"
     ),
-    "it is inline assembly": "_to_mxfp8_block",
 }
 
 

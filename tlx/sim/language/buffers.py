@@ -101,15 +101,15 @@ def tmem_copy(src: Any, dst: Any, _semantic: Any = None) -> None:
 
 
 @name
-def local_view(buf: Any, idx: Any, _semantic: Any = None) -> Any:
-    """Slot ``idx`` of a buffer or barrier array, or the leading dimension of a view."""
-    return _semantic.shared_view(buf, idx)
+def local_view(local_allocated_buffers: Any, buffer_idx: Any, _semantic: Any = None) -> Any:
+    """Slot ``buffer_idx`` of a buffer or barrier array, or the leading dimension of a view."""
+    return _semantic.shared_view(local_allocated_buffers, buffer_idx)
 
 
 @name
-def local_trans(buf: Any, dims: Any = (1, 0), _semantic: Any = None) -> Any:
+def local_trans(input: Any, dims: Any = (1, 0), _semantic: Any = None) -> Any:
     """A view with its dimensions permuted."""
-    return _semantic.shared_trans(buf, [integer(dim) for dim in plain(dims)])
+    return _semantic.shared_trans(input, [integer(dim) for dim in plain(dims)])
 
 
 @name

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tlx.builtin import described, known_zero
 from tlx.types import async_token
 
@@ -12,6 +14,12 @@ from ..report import SimulationError
 from ..sites import here
 from ..unwrap import integer, plain
 from .register import name
+
+
+def _no_bits(value: Any) -> bool:
+    """Whether a tensor holds nothing but zeros, as far as this run knows."""
+    data = getattr(getattr(value, "handle", None), "data", None)
+    return data is not None and not np.ascontiguousarray(data).view(np.uint8).any()
 
 
 @name
@@ -36,7 +44,7 @@ def async_load(
     elif plain(bulk_size) is not None or barrier is not None:
         raise SimulationError("bulk_size and barrier need bulk=True", here())
     else:
-        if plain(other) is not None and not known_zero(other):
+        if plain(other) is not None and not (known_zero(other) or _no_bits(other)):
             raise SimulationError(f"async_load fills masked elements with 0, and other is {described(other)}", here())
         _semantic.copy_to_shared(src, result, plain(mask))
     return async_token()

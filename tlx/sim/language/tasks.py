@@ -34,6 +34,7 @@ class Task:
 
 @name
 def async_tasks(
+    *,
     exclusive: bool = False,
     no_ending_cluster_sync: bool = False,
     mbarrier_try_wait_suspend_ns: int | None = None,

@@ -69,15 +69,9 @@ class _Layout:
 
 
 @name
-def layout(*args: Any, _semantic: Any = None, **kwargs: Any) -> _Layout:
+def layout(spec: Any = None, *, shape: Any = None, stride: Any = None, _semantic: Any = None) -> _Layout:
     """A register layout."""
-    return _Layout(*args, **kwargs)
-
-
-@name
-def swizzled_layout(*args: Any, _semantic: Any = None, **kwargs: Any) -> _Layout:
-    """A shared-memory layout."""
-    return _Layout(*args, **kwargs)
+    return _Layout(spec, shape, stride)
 
 
 @name

@@ -29,7 +29,9 @@ _HANDLERS: dict[str, tuple[tuple[str, ...], Handler]] = {}
 
 
 def _handles(name: str, *parameters: str) -> Callable[[H], H]:
-    """Registers the meaning of `tlx.<name>`, whose parameters in order are given."""
+    """Registers the meaning of `tlx.<name>`, whose parameters in order are given; those that are not can only be given
+    by name.
+    """
 
     def register(handler: H) -> H:
         if name in _HANDLERS:
@@ -71,6 +73,8 @@ def _primitive(follower: Follower, line: int, name: str, args: list[Any], kwargs
     if name not in _HANDLERS:
         refuse(line, f"tlx.{name} is not followed")
     parameters, handler = _HANDLERS[name]
+    if len(args) > len(parameters):
+        refuse(line, f"tlx.{name} is followed with at most {len(parameters)} arguments by position")
     return handler(follower, line, {**dict(zip(parameters, args, strict=False)), **kwargs})
 
 
@@ -146,7 +150,7 @@ def _itemsize(follower: Follower, dtype: Any, line: int) -> int:
     return follower.world.itemsize
 
 
-@_handles("local_alloc", "shape", "dtype", "num", "storage", "reuse")
+@_handles("local_alloc", "shape", "dtype", "num", "storage", "reuse", "layout")
 def _local_alloc(follower: Follower, line: int, arguments: Arguments) -> Buffer:
     shape, count = arguments.get("shape"), _number(arguments.get("num"), line, "the number of slots")
     if not isinstance(shape, tuple) or not all(isinstance(extent, int) for extent in shape):
@@ -179,24 +183,25 @@ def _alloc_warp_barrier(follower: Follower, line: int, arguments: Arguments) -> 
     return follower.barriers[-1]
 
 
-@_handles("local_view", "buf", "idx")
+@_handles("local_view", "local_allocated_buffers", "buffer_idx")
 def _local_view(follower: Follower, line: int, arguments: Arguments) -> View | Barrier:
-    if not isinstance(arguments.get("buf"), Buffer | BarrierArray):
+    array = arguments.get("local_allocated_buffers")
+    if not isinstance(array, Buffer | BarrierArray):
         refuse(line, "the buffer is not known")
-    return follower.slot(arguments["buf"], arguments.get("idx"), line)
+    return follower.slot(array, arguments.get("buffer_idx"), line)
 
 
-@_handles("local_trans", "buf", "dims")
+@_handles("local_trans", "input", "dims")
 def _local_trans(follower: Follower, line: int, arguments: Arguments) -> View:
-    view, dims = _view(follower, arguments.get("buf"), line), arguments.get("dims", (1, 0))
+    view, dims = _view(follower, arguments.get("input"), line), arguments.get("dims", (1, 0))
     if not isinstance(dims, tuple) or sorted(dims) != list(range(len(view.axes))):
         refuse(line, "the permutation is not known")
     return replace(view, axes=tuple(view.axes[dim] for dim in dims))
 
 
-@_handles("local_slice", "buf", "offset", "shape")
+@_handles("local_slice", "buffer", "offset", "shape")
 def _local_slice(follower: Follower, line: int, arguments: Arguments) -> View:
-    view = _view(follower, arguments.get("buf"), line)
+    view = _view(follower, arguments.get("buffer"), line)
     offset, shape = list(view.offset), list(view.extent)
     for axis, start, extent in zip(view.axes, arguments["offset"], arguments["shape"], strict=True):
         start, extent = _number(start, line, "the offset"), _number(extent, line, "the shape")
@@ -207,12 +212,12 @@ def _local_slice(follower: Follower, line: int, arguments: Arguments) -> View:
 
 
 @_handles("local_reshape", "src", "shape")
-@_handles("local_reinterpret", "src", "dtype", "shape")
+@_handles("local_reinterpret", "src", "dtype", "shape", "layout")
 def _same_bytes(follower: Follower, line: int, arguments: Arguments) -> View:
     return _view(follower, arguments.get("src"), line)
 
 
-@_handles("local_load", "src")
+@_handles("local_load", "src", "token", "layout", "relaxed")
 def _local_load(follower: Follower, line: int, arguments: Arguments) -> Unknown:
     view = _view(follower, arguments.get("src"), line)
     follower.touch(view, line, writes=False)
@@ -260,7 +265,10 @@ def _named_arrive(follower: Follower, line: int, arguments: Arguments) -> None:
     follower.emit(Named(line, number, threads, blocks=False))
 
 
-@_handles("async_descriptor_load", "desc", "result", "offsets", "barrier", "pred")
+@_handles(
+    "async_descriptor_load", "desc", "result", "offsets", "barrier", "pred", "cache_modifier", "eviction_policy",
+    "multicast_targets", "two_ctas",
+)  # fmt: skip
 def _descriptor_load(follower: Follower, line: int, arguments: Arguments) -> None:
     _predicate(arguments, line)
     if arguments.get("multicast_targets") or arguments.get("two_ctas"):
@@ -268,7 +276,7 @@ def _descriptor_load(follower: Follower, line: int, arguments: Arguments) -> Non
     follower.emit(Fill(line, _view(follower, arguments.get("result"), line), _barrier(arguments, line, "barrier")))
 
 
-@_handles("async_descriptor_store", "desc", "source", "offsets")
+@_handles("async_descriptor_store", "desc", "source", "offsets", "eviction_policy", "store_reduce")
 def _descriptor_store(follower: Follower, line: int, arguments: Arguments) -> None:
     follower.emit(Issue(line, "store", (_view(follower, arguments.get("source"), line),), writes=False))
 
@@ -278,7 +286,10 @@ def _descriptor_store_wait(follower: Follower, line: int, arguments: Arguments) 
     follower.emit(Retire(line, "store", _number(arguments.get("pendings"), line, "the number of pending stores")))
 
 
-@_handles("async_load", "src", "result")
+@_handles(
+    "async_load", "src", "result", "mask", "other", "cache_modifier", "eviction_policy", "is_volatile", "bulk",
+    "bulk_size", "barrier",
+)  # fmt: skip
 def _async_load(follower: Follower, line: int, arguments: Arguments) -> Unknown:
     if arguments.get("bulk"):
         refuse(line, "bulk copies are not followed")
@@ -298,7 +309,10 @@ def _wait_group(follower: Follower, line: int, arguments: Arguments) -> Unknown:
     return Unknown.of("token")
 
 
-@_handles("async_dot", "A", "B", "acc")
+@_handles(
+    "async_dot", "A", "B", "acc", "use_acc", "pred", "mBarriers", "two_ctas", "force_async", "input_precision",
+    "out_dtype",
+)  # fmt: skip
 def _async_dot(follower: Follower, line: int, arguments: Arguments) -> InFlight:
     for name in ("use_acc", "pred", "mBarriers"):
         if arguments.get(name):
