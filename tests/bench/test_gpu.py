@@ -106,3 +106,25 @@ def test_one_launch_takes_as_long_as_another_of_the_same(clock, products):
     first, second = (sorted(each)[1] for each in times.values())
     assert first == pytest.approx(second, rel=0.1)
     assert first > 0.1, "the device is waited for"
+
+
+def test_nobody_finds_inputs_in_the_cache_that_another_left_there(clock):
+    import torch
+
+    cached = torch.cuda.get_device_properties(0).L2_cache_size
+    elements = cached // 5 // 2  # five sets fill the cache once
+    sets = [torch.ones(elements, device="cuda", dtype=torch.float16) for _ in range(11)]
+    out = torch.empty((), device="cuda", dtype=torch.float16)
+
+    def read(number):
+        torch.sum(sets[number], dim=0, out=out)
+
+    def timed(count, **contenders):
+        times = interleave(contenders, clock, rounds=9, launches=3, inputs=count, hold=1.0)
+        return {name: sorted(each)[4] for name, each in times.items()}
+
+    read(0)
+    cold = timed(11, first=read, second=read, third=read)
+    warm = timed(1, first=read)["first"]
+    assert warm < 0.8 * min(cold.values()), "the cache makes a difference"
+    assert max(cold.values()) < 1.15 * min(cold.values()), "which nobody gets"

@@ -199,6 +199,56 @@ def test_a_pinned_config_is_the_only_one(session):
     assert (found.ms["source"].median, found.ms["converted"].median) == (2.0, 4.0)
 
 
+def test_a_config_is_not_chosen_by_how_fast_the_host_launches_it(session, monkeypatch):
+    """Kernels of 5 and 8 microseconds behind a host that takes 30 to 60: what launches first is not faster."""
+
+    class Queued(Device):
+        def hold(self, milliseconds):
+            self.now = max(self.now, self.waited) + milliseconds
+            return milliseconds
+
+        def mark(self):
+            self.now = max(self.now, self.waited)
+            return self.now
+
+        def between(self, start, end):
+            self.waited = max(self.waited, end)
+            return end - start
+
+    class Short(Product):
+        def __getitem__(self, grid):
+            launch = super().__getitem__(grid)
+
+            def short(*args, num_warps, **options):
+                device = self.device
+                device.waited += 0.06 if num_warps == 4 else 0.03
+                device.now = max(device.now, device.waited)
+                launch(*args, num_warps=num_warps, **options)
+
+            return short
+
+    monkeypatch.setitem(globals(), "Device", Queued)
+    found, _ = row(session, bound=Short(None, {4: 0.005, 8: 0.008}))
+    assert found.failure == ""
+    assert "num_warps=4" in found.configs["converted"]
+    assert found.ms["converted"].median == pytest.approx(0.005)
+
+
+@pytest.mark.parametrize("side", [16, 256, 1024, 8192])
+def test_inputs_exceed_the_cache_twice_over_however_small_they_are(monkeypatch, side):
+    from tlxify.bench import tensors
+    from tlxify.bench.sizes import sizes_of
+
+    cache = 50 << 20
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(L2_cache_size=cache))
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (64 << 30, 0))
+    case = replace(CASE, values=(("M", side), ("N", side), ("K", side), ("ACTIVATION", "")))
+    sets, each = tensors.sets_for(sizes_of(SMALL, case)), 3 * 2 * side * side
+    assert sets >= 2
+    assert sets * each > 2 * cache or sets == tensors.MOST
+
+
 def test_a_wrong_result_is_not_timed(session):
     found, _ = row(session, bound=Product(None, {4: 1.0, 8: 1.0}, spoil=lambda c: c * 1.1))
     assert "c_ptr differs from the source by 0.1" in found.failure

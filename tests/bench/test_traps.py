@@ -81,15 +81,72 @@ def test_work_on_another_stream_is_refused(share, hold):
     assert caught.value.contender == "b"
 
 
-def test_work_on_another_stream_that_is_waited_for_is_timed():
+@pytest.mark.parametrize("hold", [0.0, 1.0, 100.0])
+def test_work_on_another_stream_that_waits_and_is_waited_for_is_timed(hold):
     chip = Chip()
 
     def forked(number):
+        chip.other = max(chip.other, chip.stream)
         chip.launch(number, elsewhere=1.0)
         chip.stream = max(chip.stream, chip.other)
 
-    times = interleave({"a": forked}, chip, rounds=2, launches=4, inputs=8)
+    times = interleave({"a": forked}, chip, rounds=2, launches=4, inputs=8, hold=hold)
     assert times["a"] == pytest.approx([COLD, COLD], abs=0.01)
+
+
+@pytest.mark.parametrize("hold", [4.0, 100.0])
+def test_work_that_another_stream_did_while_the_device_was_held_back_is_refused(hold):
+    chip = Chip()
+
+    def joined(number):
+        chip.launch(number, elsewhere=1.0)
+        chip.stream = max(chip.stream, chip.other)
+
+    with pytest.raises(
+        Untimed, match=r"b takes .* ms where the device is held back before it, and 8[.]01 ms where it is not"
+    ):
+        interleave({"a": chip.launch, "b": joined}, chip, rounds=2, launches=8, inputs=8, hold=hold)
+
+
+def test_a_contender_that_leaves_its_stream_later_on_is_refused():
+    chip = Chip()
+    launched = []
+
+    def leaving(number):
+        launched.append(number)
+        chip.launch(number, elsewhere=float(len(launched) > 8))
+
+    with pytest.raises(Untimed, match=r"b (takes|keeps the device busy for) "):
+        interleave({"a": chip.launch, "b": leaving}, chip, rounds=3, launches=8, inputs=8, hold=100.0)
+
+
+def test_a_contender_that_leaves_its_work_to_the_next_turn_is_refused():
+    chip = Chip()
+    launched = []
+
+    def owing(number):
+        launched.append(number)
+        if len(launched) <= 8:
+            chip.launch(number)
+        else:
+            chip.clock += 0.01
+
+    with pytest.raises(Untimed, match="b takes"):
+        interleave({"a": chip.launch, "b": owing}, chip, rounds=3, launches=8, inputs=8, hold=1.0)
+
+
+def test_a_first_turn_that_is_slow_is_not_held_against_the_others():
+    chip = Chip()
+    turns = []
+
+    def warming(number):
+        turns.append(number)
+        if len(turns) <= 8:
+            chip.stream = max(chip.stream, chip.clock) + COLD
+        chip.launch(number)
+
+    times = interleave({"a": chip.launch, "b": warming}, chip, rounds=3, launches=8, inputs=8, hold=1.0)
+    assert times["b"] == pytest.approx([COLD] * 3)
 
 
 @pytest.mark.parametrize("launches", [3, 4, 5, 8, 20])
@@ -142,6 +199,18 @@ def test_a_host_that_is_slow_on_one_side_is_given_a_start():
     times = interleave({"a": chip.launch, "b": busy}, chip, rounds=2, launches=6, inputs=8, hold=0.1)
     assert times["a"] == pytest.approx(times["b"])
     assert times["b"] == pytest.approx([COLD] * 2)
+
+
+def test_a_host_that_stands_still_once_is_given_a_start():
+    chip = Chip()
+    launched = []
+
+    def stumbling(number):
+        launched.append(number)
+        chip.launch(number, host=12.0 if len(launched) % 20 == 10 else 0.01)
+
+    times = interleave({"a": chip.launch, "b": stumbling}, chip, rounds=3, launches=20, inputs=8, hold=0.5)
+    assert times["b"] == pytest.approx([COLD] * 3)
 
 
 def test_a_host_that_no_start_helps_is_refused():

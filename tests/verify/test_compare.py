@@ -94,25 +94,69 @@ def test_without_an_oracle_the_source_is_the_measure():
     assert not outcome(converted, source, exact=None).passed
 
 
+def independent(exact, size=0.02):
+    return (exact + GENERATOR.standard_normal(exact.shape) * size).astype(np.float32)
+
+
 def test_one_bad_element_of_the_source_excuses_no_shift_of_all():
-    noise = GENERATOR.standard_normal(EXACT.shape) * 0.02
-    source = (EXACT + noise).astype(np.float32)
-    source[0, 0] = EXACT[0, 0] + 2.0
-    again = (EXACT - noise).astype(np.float32)
-    assert outcome(again, source, dtype="fp32").passed
-    shifted = (EXACT + noise + 0.05 * np.sqrt(np.mean(EXACT**2))).astype(np.float32)
-    found = outcome(shifted, source, dtype="fp32")
+    exact = GENERATOR.standard_normal((16, 16)) * 10
+    source = independent(exact)
+    source[0, 0] = exact[0, 0] + 2.0
+    assert outcome(independent(exact), source, exact, "fp32").passed
+    shifted = (independent(exact) + 0.05 * np.sqrt(np.mean(exact**2))).astype(np.float32)
+    found = outcome(shifted, source, exact, "fp32")
     assert not found.passed
-    assert found.mismatch.startswith("c is less exact as a whole: 50% of its 128 elements are off by more than")
+    assert found.mismatch.startswith("c is less exact as a whole: 50% of its 256 elements are off by more than")
 
 
 def test_a_shift_of_few_elements_is_seen_among_many():
     exact = GENERATOR.standard_normal((64, 64))
-    noise = GENERATOR.standard_normal(exact.shape) * 0.01
-    source = (exact + noise).astype(np.float32)
+    source = independent(exact, 0.01)
     source[0, 0] = exact[0, 0] + 2.0
-    converted = (exact - noise).astype(np.float32)
+    converted = independent(exact, 0.01)
+    assert outcome(converted, source, exact, "fp32").passed
     converted[:8] += 0.3
-    assert outcome((exact - noise).astype(np.float32), source, exact, "fp32").passed
-    found = outcome(converted, source, exact, "fp32")
-    assert "10% of its 4096 elements" in found.mismatch
+    assert "10% of its 4096 elements" in outcome(converted, source, exact, "fp32").mismatch
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 16, 64, 200, 1000, 20000])
+def test_errors_of_one_law_hardly_ever_differ_too_much(count):
+    repeats = max(20, 40000 // count)
+    refused = 0
+    for _ in range(repeats):
+        exact = GENERATOR.standard_normal((1, count)) * 10
+        refused += not outcome(independent(exact), independent(exact), exact, "fp32").passed
+    assert refused <= max(2, 0.003 * repeats)
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "fp32"])
+def test_rows_of_small_elements_are_judged_by_their_own_size(dtype):
+    kind = np.float16 if dtype == "fp16" else np.float32
+    exact = GENERATOR.standard_normal((64, 32)) * np.exp2(-np.arange(64.0) / 6)[:, None]
+    source, converted = exact.astype(kind), exact.astype(kind)
+    converted[48:] /= 2
+    assert not outcome(converted, source, exact, dtype).passed
+    assert not outcome(converted.T.copy(), source.T.copy(), exact.T, dtype).passed
+    converted[48:] = 0
+    assert not outcome(converted, source, exact, dtype).passed
+
+
+def test_rows_too_small_for_the_element_type_are_judged_by_what_it_can_hold():
+    exact = GENERATOR.standard_normal((64, 32)) * np.exp2(-np.arange(64.0))[:, None]
+    source = exact.astype(np.float16)
+    assert outcome((exact * (1 + 2.0**-12)).astype(np.float16), source, exact).passed
+    converted = source.copy()
+    converted[12] /= 2
+    assert not outcome(converted, source, exact).passed
+
+
+def test_where_the_oracle_has_no_number_the_source_is_the_measure():
+    source = EXACT.astype(np.float16)
+    exact = EXACT.copy()
+    exact[3] = np.nan
+    exact[4, 0] = np.inf
+    assert outcome(source.copy(), source, exact).passed
+    converted = source.copy()
+    converted[3] *= np.float16(1.5)
+    assert outcome(converted, source, exact).mismatch.startswith("c[3, 0] is ")
+    assert not outcome(converted, source, np.full_like(EXACT, np.nan)).passed

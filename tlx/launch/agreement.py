@@ -2,7 +2,8 @@
 
 Bits first. Where they differ, integers have no excuse; for floats NaN and infinities must stand in the same places, and
 everywhere |x - s| / (|s| + rms(s)), with s what the source wrote, must stay below a few units in the last place. The
-source is the measure: float64 values of its own are not to be had while a program runs.
+source is the measure: float64 values of its own are not to be had while a program runs. Small rows beside large ones
+are not looked at by themselves, as the verifier does.
 """
 
 from __future__ import annotations

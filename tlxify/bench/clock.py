@@ -7,7 +7,8 @@ goes on elsewhere once the stream is done, memory asked of the driver, a host th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Protocol
 
 #: A contender makes one launch on the inputs of this number.
@@ -18,6 +19,19 @@ TRIES = 3
 LATE, LATE_SHARE = 0.1, 0.05
 #: Times the host's time of a turn for which the device is held back before the next try.
 MARGIN = 1.25
+#: The share of a turn without hold that one behind it takes at least: what was done by then is not timed.
+AHEAD = 0.67
+#: What voids a turn.
+ELSEWHERE = (
+    "keeps the device busy for {:.3g} ms after the {:.3g} ms that its stream took: it launches on another stream, "
+    "which is not timed"
+)
+EARLY = (
+    "takes {:.3g} ms where the device is held back before it, and {:.3g} ms where it is not: it works on another "
+    "stream meanwhile, which is not timed"
+)
+MAPPING = "asks the driver for memory, or gives it back, while it is timed: let it allocate before"
+SLOW = "takes the host {:.3g} ms a launch, for which the device waits: the time is the host's"
 
 
 class Untimed(Exception):
@@ -64,6 +78,17 @@ def launches_for(contender: Contender, clock: Clock, *, target: float, most: int
     return max(3, min(most, int(target / max(each, 1e-6)))), spent
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One turn: milliseconds that the host took to launch it, that it took at most to launch one, and of the device."""
+
+    issued: float
+    gap: float
+    elapsed: float
+    #: What makes it void.
+    trouble: str = ""
+
+
 @dataclass(slots=True)
 class _Turns:
     """Takes turns, each beginning with the inputs that were used longest ago."""
@@ -73,42 +98,65 @@ class _Turns:
     inputs: int
     #: Launches so far: the next one is on the inputs of this number, modulo `inputs`.
     number: int = 0
+    #: Milliseconds of a turn of each contender with no hold before it, where the host was ahead all the same.
+    free: dict[str, float] = field(default_factory=dict)
+
+    def watch(self, name: str, launch: Contender) -> None:
+        """A turn for which nothing is held back: on other streams, nothing is done before it begins. Raises Untimed."""
+        turn = self._valid(name, lambda: self._once(launch, 0.0))
+        if turn.elapsed > 2 * turn.issued:
+            self.free[name] = min(turn.elapsed, self.free.get(name, turn.elapsed))
 
     def take(self, name: str, launch: Contender, hold: float) -> float:
         """Milliseconds per launch. Raises Untimed."""
-        for _ in range(TRIES):
-            issued, elapsed, trouble = self._once(launch, hold)
-            if not trouble:
-                return elapsed / self.launches
-            hold = hold and max(hold, MARGIN * issued)
-        raise Untimed(name, trouble)
+        needed = [hold]
 
-    def _once(self, launch: Contender, hold: float) -> tuple[float, float, str]:
-        """Milliseconds that the host and the device took for a turn, and what was wrong with it."""
+        def once() -> _Turn:
+            turn = self._once(launch, needed[0])
+            if turn.trouble and hold:
+                needed[0] = max(needed[0], MARGIN * turn.issued)
+            if not turn.trouble and hold and turn.elapsed < AHEAD * self.free.get(name, 0.0):
+                self.watch(name, launch)
+                return replace(turn, trouble=EARLY.format(turn.elapsed, self.free[name]))
+            return turn
+
+        return self._valid(name, once).elapsed / self.launches
+
+    def _valid(self, name: str, once: Callable[[], _Turn]) -> _Turn:
+        """The first turn that nothing is wrong with."""
+        for _ in range(TRIES):
+            turn = once()
+            if not turn.trouble:
+                return turn
+        raise Untimed(name, turn.trouble)
+
+    def _once(self, launch: Contender, hold: float) -> _Turn:
         clock, mapped = self.clock, self.clock.mapped()
         held = clock.hold(hold) if hold else 0.0
-        start, before = clock.mark(), clock.host()
+        start = clock.mark()
+        times = [clock.host()]
         for turn in range(self.number, self.number + self.launches):
             launch(turn % self.inputs)
-        issued = clock.host() - before
+            times.append(clock.host())
         elapsed = clock.between(start, clock.mark())
         done = clock.host()
         clock.settle()
         late = clock.host() - done
         self.number += self.launches
-        trouble = ""
+        found = _Turn(times[-1] - times[0], max(after - before for before, after in pairwise(times)), elapsed)
         if late > max(LATE, LATE_SHARE * elapsed):
-            trouble = (
-                f"keeps the device busy for {late:.3g} ms after the {elapsed:.3g} ms that its stream took: "
-                "it launches on another stream, which is not timed"
-            )
-        elif clock.mapped() != mapped:
-            trouble = "asks the driver for memory, or gives it back, while it is timed: let it allocate before"
+            return replace(found, trouble=ELSEWHERE.format(late, elapsed))
+        if clock.mapped() != mapped:
+            return replace(found, trouble=MAPPING)
+        return replace(found, trouble=SLOW.format(found.issued / self.launches)) if self._waited(found, held) else found
+
+    def _waited(self, turn: _Turn, held: float) -> bool:
+        """Whether the device may have waited for the host, though it was held back for so long."""
+        if not held or turn.issued <= held:
+            return False
+        one = turn.elapsed / self.launches
         # A device that had caught up with the host has no more than the last launch before it.
-        elif held and issued > held and held + elapsed - issued < 2 * elapsed / self.launches:
-            each = issued / self.launches
-            trouble = f"takes the host {each:.3g} ms a launch, for which the device waits: the time is the host's"
-        return issued, elapsed, trouble
+        return turn.gap > 2 * one or held + turn.elapsed - turn.issued < 2 * one
 
 
 def interleave(
@@ -127,9 +175,8 @@ def interleave(
     names = list(contenders)
     times: dict[str, list[float]] = {name: [] for name in names}
     turns = _Turns(clock, launches, inputs)
-    if hold:
-        for name, launch in contenders.items():  # untimed: other streams are not held back, and would be done by then
-            turns.take(name, launch, 0.0)
+    for name, launch in contenders.items() if hold else ():
+        turns.watch(name, launch)
     for number in range(rounds):
         first = number % len(names)
         for name in (*names[first:], *names[:first]):

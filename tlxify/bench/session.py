@@ -23,7 +23,7 @@ from ..verify.child import Job
 from ..verify.compiled import dispatched
 from ..verify.device import Hung, scratch_memory, settle
 from ..verify.loading import Loaded, load
-from .clock import Contender, Untimed, interleave, launches_for
+from .clock import MARGIN, Contender, Untimed, interleave, launches_for
 from .contenders import by_name, counted, launched, named_callable, path_taken
 from .cuda import LONGEST_HOLD, CudaClock, ceilings
 from .doubts import judged
@@ -39,6 +39,8 @@ from .work import Work
 MIN_STAGES = 2
 #: Milliseconds that a contender runs in one round, and the launches that its queue holds.
 TURN, QUEUE = 10.0, 200
+#: Milliseconds for which the device is held back where a config is chosen: three launches take the host less.
+CHOOSING = 0.3
 #: The largest norm of a difference over the norm of the source's result, by element type of the result.
 LIMITS = {"fp16": 5e-3, "bf16": 2e-2, "fp32": 5e-3, "fp64": 1e-6, "fp8e4nv": 0.1, "fp8e5": 0.2}
 
@@ -201,7 +203,8 @@ class _Session:
             for name, each in contenders.items()
         }
         host = max(spent for _, spent in sized.values())
-        launches = max(3, min(sized["source"][0], int(LONGEST_HOLD / max(host, 1e-6))))
+        # As many as the longest hold leaves the host time for, were it slower than just now.
+        launches = max(3, min(sized["source"][0], int(LONGEST_HOLD / MARGIN**2 / max(host, 1e-6))))
         measure = functools.partial(
             interleave, clock=self.clock, rounds=self.rounds, launches=launches, inputs=inputs, hold=launches * host
         )
@@ -224,7 +227,8 @@ class _Session:
         """The launches, each with its time in milliseconds. Raises Untimed."""
 
         def time(launch: Contender) -> float:
-            return min(interleave({who: launch}, self.clock, rounds=3, launches=3, inputs=inputs)[who])
+            times = interleave({who: launch}, self.clock, rounds=3, launches=3, inputs=inputs, hold=CHOOSING)
+            return min(times[who])
 
         return [dataclasses.replace(each, ms=time(each.launch)) for each in launches]
 

@@ -23,7 +23,7 @@ TORCH = {
     **{f"{sign}{bits}": f"{name}{bits}" for sign, name in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)},
 }
 #: Sets of arguments, at most; the share of free memory that they may take.
-MOST, SHARE = 8, 0.5
+MOST, SHARE = 512, 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
