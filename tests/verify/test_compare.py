@@ -129,6 +129,18 @@ def test_errors_of_one_law_hardly_ever_differ_too_much(count):
     assert refused <= max(2, 0.003 * repeats)
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(16, 16), (61, 29), (17, 64), (128, 64)])
+def test_products_of_rounded_operands_hardly_ever_differ_too_much(rows, columns):
+    refused = 0
+    for _ in range(200):
+        x, w = GENERATOR.standard_normal((rows, 8)), GENERATOR.standard_normal((8, columns))
+        one = x.astype(np.float16).astype(float) @ (w * 0.7).astype(np.float16).astype(float)
+        other = (x * 0.7).astype(np.float16).astype(float) @ w.astype(np.float16).astype(float)
+        exact = (x @ w) * 0.7
+        refused += not outcome(one.astype(np.float32), other.astype(np.float32), exact, "fp32").passed
+    assert refused <= 2
+
+
 @pytest.mark.parametrize("dtype", ["fp16", "fp32"])
 def test_rows_of_small_elements_are_judged_by_their_own_size(dtype):
     kind = np.float16 if dtype == "fp16" else np.float32
