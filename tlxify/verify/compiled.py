@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..contract import Contract, evaluate
 from ..conversion import Conversion
 from ..verdict import Evidence, Rung
@@ -310,7 +308,7 @@ def _first(loaded: Loaded) -> tuple[frozenset[str], int]:
 
 def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, Any], tuple[int, ...]] | None:
     """Tensors whose memory is never touched, the other arguments, and the grid."""
-    import tlx.sim
+    from .pretended import Pretended
 
     known: dict[str, object] = {**dict.fromkeys(contract.absent), **dict(case.values), **case.constants(contract)}
     grid = settle_grid(contract, known)
@@ -325,10 +323,7 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
             return None
         if held != wanted and case.layout(spec.name) != "rows":
             return None  # where no layout is asked for, it lies as the contract says
-        size = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, held, strict=True))
-        memory = np.empty(size, kind)
-        steps = [stride * kind.itemsize for stride in held]
-        tensors[spec.name] = tlx.sim.tensor(np.ndarray(shape, kind, memory, 0, steps))
+        tensors[spec.name] = Pretended(shape, kind, held)
         for constexpr in contract.constexprs:
             if constexpr.kind == "dtype" and constexpr.dtype_of == spec.name:
                 known[constexpr.name] = str(tensors[spec.name].dtype)
