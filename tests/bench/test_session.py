@@ -79,6 +79,7 @@ def session(monkeypatch):
     from tlxify.bench import session as module
 
     monkeypatch.setattr(module, "sets_for", lambda sizes: 3)
+    monkeypatch.setattr(module, "cached", lambda sizes, sets: sets > 3)
     monkeypatch.setattr(module, "arguments_of", functools.partial(module.arguments_of, device="cpu"))
     monkeypatch.setattr(module, "counted", itertools.cycle([{"fast": 0}, {"fast": 9}]).__next__)
     monkeypatch.setattr(module, "_alive", lambda: True)
@@ -247,6 +248,17 @@ def test_inputs_exceed_the_cache_twice_over_however_small_they_are(monkeypatch, 
     sets, each = tensors.sets_for(sizes_of(SMALL, case)), 3 * 2 * side * side
     assert sets >= 2
     assert sets * each > 2 * cache or sets == tensors.MOST
+    assert tensors.cached(sizes_of(SMALL, case), sets) == (sets * each <= cache)
+    assert tensors.cached(sizes_of(SMALL, case), sets) == (side == 16)
+
+
+def test_inputs_that_fit_the_cache_are_a_doubt(session, monkeypatch):
+    from tlxify.bench import session as module
+
+    assert row(session)[0].doubts == ()
+    monkeypatch.setattr(module, "sets_for", lambda sizes: 4)
+    found, _ = row(session)
+    assert found.doubts == ("4 sets of inputs fit the L2 together: launches may have found theirs in it",)
 
 
 def test_a_wrong_result_is_not_timed(session):
@@ -432,6 +444,7 @@ def test_rows_are_written_one_by_one_with_facts_about_the_machine(monkeypatch, t
     monkeypatch.setattr(module, "CudaClock", lambda torch: device)
     monkeypatch.setattr(module, "ceilings", lambda torch, clock: Ceilings(700.0, 4100.0))
     monkeypatch.setattr(module, "sets_for", lambda sizes: 2)
+    monkeypatch.setattr(module, "cached", lambda sizes, sets: False)
     monkeypatch.setattr(module, "arguments_of", functools.partial(module.arguments_of, device="cpu"))
     monkeypatch.setattr(module, "_alive", lambda: True)
     monkeypatch.setattr(module, "settle", lambda: None)

@@ -153,6 +153,38 @@ def test_rows_of_small_elements_are_judged_by_their_own_size(dtype):
     assert not outcome(converted, source, exact, dtype).passed
 
 
+@pytest.mark.parametrize(
+    ("shape", "small"),
+    [
+        ((64,), np.s_[32:]),
+        ((128, 4), np.s_[64:]),
+        ((64, 32), np.s_[40:]),
+        ((2, 32, 32), np.s_[1, 16:]),
+        ((2, 32, 32), np.s_[0, :, 20:]),
+    ],
+    ids=["vector", "narrow", "matrix", "rows of one head", "columns of one head"],
+)
+def test_small_elements_that_stand_together_are_judged_by_their_own_size(shape, small):
+    exact = GENERATOR.standard_normal(shape)
+    exact[small] *= 2.0**-12
+    source, converted = exact.astype(np.float16), exact.astype(np.float16)
+    assert outcome(source.copy(), source, exact).passed
+    converted[small] /= 2
+    assert not outcome(converted, source, exact).passed
+    if len(shape) == 2:
+        source[0], converted[0], exact[0] = np.inf, np.inf, np.inf
+        assert not outcome(converted, source, exact).passed, "a row without numbers says nothing of the others"
+
+
+def test_a_row_that_cancels_is_of_the_size_of_what_cancelled():
+    exact = GENERATOR.standard_normal((64, 100))
+    exact[5] = 0.0
+    source = exact.astype(np.float32)
+    converted = source.copy()
+    converted[5] = 6e-8
+    assert outcome(converted, source, exact, "fp32").passed
+
+
 def test_rows_too_small_for_the_element_type_are_judged_by_what_it_can_hold():
     exact = GENERATOR.standard_normal((64, 32)) * np.exp2(-np.arange(64.0))[:, None]
     source = exact.astype(np.float16)

@@ -32,7 +32,7 @@ from .report import Row
 from .roofline import H200, Ceilings
 from .shapes import config_text
 from .sizes import Sizes, sizes_of
-from .tensors import Arguments, arguments_of, difference, sets_for
+from .tensors import Arguments, arguments_of, cached, difference, sets_for
 from .work import Work
 
 #: The shallowest rings that there are.
@@ -183,6 +183,8 @@ class _Session:
         if self.reference is not None:
             contenders["reference"] = by_name(self.reference, sizes, arguments)
         times, doubts = self._interleaved(contenders, len(arguments))
+        if cached(sizes, len(arguments)):
+            doubts += (f"{len(arguments)} sets of inputs fit the L2 together: launches may have found theirs in it",)
         return dataclasses.replace(
             row,
             ms={name: quartiles(values) for name, values in times.items()},

@@ -86,6 +86,14 @@ def sets_for(sizes: Sizes) -> int:
     return max(1, min(MOST, max(2, 2 * cache // total + 1), int(SHARE * free // total)))
 
 
+def cached(sizes: Sizes, sets: int) -> bool:
+    """Whether so many sets of arguments are together no larger than the L2."""
+    import torch
+
+    total = sum(each.span * itemsize(each.dtype) for each in sizes.tensors)
+    return sets * total <= int(torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size)
+
+
 def difference(mine: Any, theirs: Any) -> float:
     """Norm of the difference over the norm of `theirs`; infinite where one is not finite and the other is."""
     import torch

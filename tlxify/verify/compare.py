@@ -23,7 +23,7 @@ LOCAL_SLACK = 2.5
 SHARES, SHARE_SLACK = (0.5, 0.9, 0.99), 1.5
 #: A share is looked at where so many errors at least are larger: fewer would tell of single elements.
 TELLING = 100
-#: Elements that a row or a column must have to say how large its elements are.
+#: Elements that a row or a column must have, or that stand together, to say how large they are.
 MEASURED = 16
 
 
@@ -114,32 +114,61 @@ def _compare_floats(
     whole, *local = _sizes(exact, usable)
     figures = []
     mismatch = None
-    for size, factor in ((whole, 1.0), *((size, LOCAL_SLACK) for size in local)):
+    # Where all of a row cancels, what is left is of the size of the roundings of what cancelled.
+    noise = FORMATS["fp32"].eps * whole
+    for number, size in enumerate((whole, *local)):
+        off, source_off = (np.where(usable, np.abs(values - exact), 0.0) for values in (got, had))
+        if number:
+            off, source_off = (np.where(each > noise, each, 0.0) for each in (off, source_off))
         scale = np.abs(exact) + size + FORMATS[dtype].tiny
-        errors = np.where(usable, np.abs(got - exact) / scale, 0.0)
-        source_errors = np.where(usable, np.abs(had - exact) / scale, 0.0)
+        errors, source_errors = off / scale, source_off / scale
         figures.append((float(errors.max()), float(source_errors.max())))
-        wrong = errors > max(factor * _slack(int(usable.sum())) * figures[-1][1], floor)
+        slack = _slack(int(usable.sum())) * (LOCAL_SLACK if number else 1.0)
+        wrong = errors > max(slack * figures[-1][1], floor)
         mismatch = mismatch or (_tell(output, _first(wrong), got, had, exact, wrong) if wrong.any() else None)
         mismatch = mismatch or _less_exact(output, errors[usable], source_errors[usable], floor)
     return Comparison(output, identical, *figures[0], mismatch)
 
 
 def _sizes(exact: Any, usable: Any) -> list[Any]:
-    """How large elements are: over the whole output, and by their rows and columns where these can tell.
+    """How large elements are: over the whole output, and by where they stand in it.
 
     A kernel that scales its rows has some whose elements are all small: beside the others, errors of them are nothing.
+    Sizes by all axes at once, by rows and by columns of each matrix, and by neighbours where nothing else can tell.
     """
     squares = np.where(usable, np.square(exact), 0.0)
     whole = float(np.sqrt(squares.sum() / usable.sum()))
-    local, known = np.full((1,) * exact.ndim, whole), False
-    for axis in range(exact.ndim) if whole else ():
-        others = tuple(other for other in range(exact.ndim) if other != axis)
-        count = usable.sum(axis=others, keepdims=True)
-        if exact.shape[axis] > 1 and count.min() >= MEASURED:
-            local = local * (np.sqrt(squares.sum(axis=others, keepdims=True) / count) / whole)
-            known = True
-    return [whole, local] if known else [whole]
+    if not whole:
+        return [whole]
+
+    def along(*axes: int) -> Any:
+        """Root mean squares over some axes; of the whole output where too few elements are there."""
+        count = usable.sum(axis=axes, keepdims=True)
+        means = np.sqrt(squares.sum(axis=axes, keepdims=True) / np.maximum(count, 1))
+        return np.where(count >= MEASURED, means, whole)
+
+    axes = [axis for axis in range(exact.ndim) if exact.shape[axis] > 1]
+    wide = [axis for axis in axes if exact.size >= MEASURED * exact.shape[axis]]
+    local = whole
+    for axis in wide:
+        local = local * (along(*(other for other in range(exact.ndim) if other != axis)) / whole)
+    found = [whole, *([local] if wide else [])]
+    if len(axes) > 2:
+        found += [along(axis) for axis in axes[-2:] if exact.shape[axis] >= MEASURED]
+    if len(wide) < len(axes) and exact.size >= 2 * MEASURED:
+        found.append(_by_neighbours(squares, usable, whole))
+    return found
+
+
+def _by_neighbours(squares: Any, usable: Any, whole: float) -> Any:
+    """Root mean squares of as many elements one behind the other as can tell."""
+    missing = -squares.size % MEASURED
+    sums, counts = (
+        np.pad(values.reshape(-1).astype(np.float64), (0, missing)).reshape(-1, MEASURED).sum(axis=1)
+        for values in (squares, usable)
+    )
+    means = np.where(counts >= MEASURED / 2, np.sqrt(sums / np.maximum(counts, 1)), whole)
+    return np.repeat(means, MEASURED)[: squares.size].reshape(squares.shape)
 
 
 def _slack(count: int) -> float:
