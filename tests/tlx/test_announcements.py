@@ -174,6 +174,18 @@ def unannounced(a, b, out, n, SLOT: tl.constexpr):
     tl.store(out, tl.sum(tlx.local_load(tiles[1])))
 
 
+@tlx.jit
+def under_one_condition(a, b, out, n, BYTES: tl.constexpr):
+    """Both happen, or neither."""
+    tile = tlx.local_alloc((64, 64), tl.float16, 1)
+    bars = tlx.alloc_barriers(1)
+    go = n > 3
+    tlx.barrier_expect_bytes(bars[0], BYTES, pred=go)
+    tlx.async_descriptor_load(a, tile[0], [0, 0], bars[0], pred=go)
+    tlx.barrier_wait(bars[0], 0, pred=go)
+    tl.store(out, tl.sum(tlx.local_load(tile[0])))
+
+
 def compiled(kernel, **constants):
     types = {"a": "tensordesc<fp16[64,64]>", "b": "tensordesc<fp16[128,64]>", "out": "*fp16", "n": "i32"}
     return tlx.compile(kernel, types, constants)
@@ -191,6 +203,7 @@ def compiled(kernel, **constants):
         (once_for_a_loop, {"BYTES": 4 * A}),
         (now_and_then, {"BYTES": A + B}),
         (conditional, {"BYTES": A + B}),
+        (under_one_condition, {"BYTES": A}),
         (through_a_loop, {"BYTES": A}),
         (unannounced, {"SLOT": 1}),
     ],
@@ -212,6 +225,7 @@ def test_bytes_that_come_out_even(kernel, constants):
         (ring, {"BYTES": B}, f"announces {B} bytes, but the copies here bring {A + B}: {A} (line"),
         (crossed, {"FIRST": B, "SECOND": A}, f"announces {B} bytes, but the copies here bring {A}: {A} (line"),
         (through_a_helper, {"BYTES": 3 * A}, f"announces {3 * A} bytes, but the copies here bring {A}: {A} (line"),
+        (under_one_condition, {"BYTES": 2 * A}, f"announces {2 * A} bytes, but the copies here bring {A}: {A} (line"),
         (two_announcers, {"BYTES": B}, f") announces {2 * B} bytes together, but the copies here bring {A + B}: "),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("triton")
 
+import triton
 import triton.language as tl
 
 import tlx
@@ -66,6 +67,22 @@ def without_tasks(out, THREADS: tl.constexpr):
     tl.store(out, 1.0)
 
 
+@triton.jit(noinline=True)
+def called(THREADS: tl.constexpr):
+    tlx.named_barrier_wait(9, THREADS)
+
+
+@tlx.jit
+def through_a_call(out, THREADS: tl.constexpr):
+    """Who calls a helper is not told where it is compiled."""
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            called(THREADS)
+        with tlx.async_task(num_warps=4):
+            called(THREADS)
+            tl.store(out, 1.0)
+
+
 def compiled(kernel, **constants):
     return tlx.compile(kernel, {"out": "*fp32"}, constants)
 
@@ -79,6 +96,7 @@ def compiled(kernel, **constants):
         (turns, {"GROUPS": 2}),
         (turns, {"GROUPS": 1}),
         (without_tasks, {"THREADS": 128}),
+        (through_a_call, {"THREADS": 256}),
     ],
 )
 def test_threads_that_make_up_the_count(kernel, constants):

@@ -119,6 +119,45 @@ def meant_for_others(out, n, SLOT: tl.constexpr):
             tlx.barrier_arrive(bars[copy + 1], pred=copy + n < 2)
 
 
+@tlx.jit
+def of_a_turn_without_inner_ones(out, n, SLOT: tl.constexpr):
+    """In the last turn the inner loop has none."""
+    ring = tlx.local_alloc((64,), tl.float16, 3)
+    for i in range(4):
+        for j in range(i, 3):
+            tlx.local_store(ring[i], tl.zeros((64,), tl.float16) + j)
+    tl.store(out, tl.sum(tlx.local_load(ring[0])))
+
+
+@tlx.jit
+def of_a_turn_with_as_many_as_told(out, n, SLOT: tl.constexpr):
+    """How many turns the inner loop has is for the launch to say."""
+    ring = tlx.local_alloc((64,), tl.float16, 2)
+    for i in range(4):
+        for j in range(tl.where(i < 2, n, 0)):
+            tlx.local_store(ring[i], tl.zeros((64,), tl.float16) + j)
+    tl.store(out, tl.sum(tlx.local_load(ring[0])))
+
+
+@tlx.jit
+def of_a_turn_in_a_loop_of_any(out, n, SLOT: tl.constexpr):
+    """The outer loop may have no turn at all; but then nothing happens."""
+    bars = tlx.alloc_barriers(2)
+    for _ in range(n):
+        for i in range(SLOT):
+            tlx.barrier_arrive(bars[i + 1])
+    tl.store(out, 1.0)
+
+
+@tlx.jit
+def copied_to(out, n, SLOT: tl.constexpr):
+    ring = tlx.local_alloc((256,), tl.float16, 2)
+    for i in range(SLOT):
+        tlx.async_load(out + tl.arange(0, 256), ring[i + 1])
+    tlx.async_load_wait_group(0)
+    tl.store(out, tl.sum(tlx.local_load(ring[0])))
+
+
 def compiled(kernel, slot):
     types = {"out": "*fp16", "n": "i32"}
     return tlx.compile(kernel, types, {"SLOT": slot})
@@ -130,6 +169,8 @@ KERNELS = [
     (behind_a_condition, "tlx.barrier_arrive(bars[slot])"),
     (of_a_turn, "tlx.barrier_arrive(bars[i + 1])"),
     (of_inner_turns, "tlx.local_store(ring[i], "),
+    (of_a_turn_in_a_loop_of_any, "tlx.barrier_arrive(bars[i + 1])"),
+    (copied_to, "tlx.async_load(out + tl.arange(0, 256), ring[i + 1])"),
     (of_a_copy, "tlx.barrier_arrive(bars[copy + SLOT - 1])"),
     (of_a_pool, "tlx.local_store(small[slot], "),
 ]
@@ -144,11 +185,14 @@ def test_a_constant_slot_out_of_range(kernel, line):
     assert place.rpartition("test_slots.py:")[2].rstrip(":").isdigit()
     assert text.strip().startswith(line)
     assert caret.strip() == "^"
-    turning = " in a turn of its loop" if kernel in (of_a_turn, of_inner_turns) else ""
+    turns = (of_a_turn, of_inner_turns, of_a_turn_in_a_loop_of_any, copied_to)
+    turning = " in a turn of its loop" if kernel in turns else ""
     assert message.startswith(f"slot 2 is out of range{turning}: there are 2, numbered from 0")
 
 
-@pytest.mark.parametrize("kernel", [never, meant_for_others])
+@pytest.mark.parametrize(
+    "kernel", [never, meant_for_others, of_a_turn_without_inner_ones, of_a_turn_with_as_many_as_told]
+)
 def test_what_is_never_used(kernel):
     assert compiled(kernel, 0).asm["cubin"]
 

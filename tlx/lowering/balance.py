@@ -31,6 +31,8 @@ class Event:
     announces: bool
     #: what its predicate is, if that is a constant
     pred: bool | None
+    #: the value that it is
+    under: str = ""
 
     @property
     def block(self) -> _Block:
@@ -70,8 +72,9 @@ def imbalances(events: Sequence[Event]) -> Iterator[Imbalance]:
     """For each barrier whose bytes cannot come out even, the first block to blame."""
     for members in _barriers(events):
         certain = [event for event in members if event.pred is not False]
-        # A predicate may leave out one and not the other; but of copies alone, none may be there.
-        if any(event.announces for event in certain) and any(event.pred is None for event in certain):
+        # One predicate may leave out what another does not; but of copies alone, none may be there.
+        one = len({(event.under, event.block) for event in certain}) == 1
+        if not one and any(event.announces for event in certain) and any(event.pred is None for event in certain):
             continue
         blocks: dict[_Block, list[Event]] = defaultdict(list)
         for event in certain:

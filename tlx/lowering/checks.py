@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import expectations, flights, irtext, named, slots
+from . import choices, expectations, flights, irtext, named, slots
 
 _COPY = "ttg.async_copy_global_to_local"
 _BLOCKED = re.compile(r"^(#\w+) = #ttg\.blocked<\{sizePerThread = \[([\d, ]+)\].*?order = \[(\d+)", re.M)
@@ -68,4 +68,6 @@ def constants(module: Any) -> None:
     Raises:
         TLXError: at the user's line.
     """
-    slots.check(str(module))
+    text = str(module)
+    choices.check(text)
+    slots.check(text)

@@ -107,7 +107,9 @@ class _Barriers:
                 root = self.root(bar)
                 if size is None or root is None or root not in self.barriers:
                     return
-                events.append(Event(op, root, self._slot(bar), size, announces, self._pred(op.operands[-1])))
+                events.append(
+                    Event(op, root, self._slot(bar), size, announces, self._pred(op.operands[-1]), op.operands[-1])
+                )
             elif op.code not in _SILENT:
                 spoiled |= {root for root in map(self.root, op.operands) if root is not None}
         clear = [event for event in events if event.root not in spoiled]

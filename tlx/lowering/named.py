@@ -35,16 +35,20 @@ class Use:
 def _uses(text: str) -> dict[int, list[Use]]:
     default = _DEFAULT.search(text)
     found: dict[int, list[Use]] = defaultdict(list)
+    shared: set[int] = set()
     for op in irtext.parsed(text):
         use = _USE.search(op.text) if isinstance(op, Op) else None
         if not isinstance(op, Op) or use is None:
+            continue
+        if any(parent.code == "tt.func" and " private " in parent.text for parent in op.parents):
+            shared.add(int(use[2]))  # a helper that is called: who calls it, and how many they are, is not told here
             continue
         tasks = [parent for parent in op.parents if parent.code == "partition" and _WARPS.search(parent.text)]
         warps = _WARPS.search(tasks[-1].text) if tasks else default
         if warps is not None:
             task = tasks[-1] if tasks else None
             found[int(use[2])].append(Use(op, use[1] == "sync", int(use[3]), task, 32 * int(warps[1])))
-    return found
+    return {number: uses for number, uses in found.items() if number not in shared}
 
 
 def _wrong(uses: Sequence[Use], number: int, places: Places) -> tuple[Use, str] | None:

@@ -45,7 +45,12 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 #: other names of a tile
 _VIEWS = frozenset("ttg.memdesc_subslice ttg.memdesc_trans ttg.memdesc_reshape ttg.memdesc_reinterpret".split())
 #: what always touches its tile
-_ACCESSES = frozenset("ttg.local_load ttg.local_store ttng.warp_group_dot ttng.init_barrier ttng.tmem_load".split())
+_ACCESSES = frozenset(
+    "ttg.local_load ttg.local_store ttng.warp_group_dot ttng.init_barrier ttng.tmem_load "
+    "ttng.async_tma_copy_local_to_global".split()
+)
+#: what does where no mask leaves out elements
+_MASKED = "ttg.async_copy_global_to_local"
 #: what does if its last operand says so
 _GATED = frozenset(
     "ttng.wait_barrier ttng.arrive_barrier ttng.barrier_expect ttng.async_tma_copy_global_to_local "
@@ -103,15 +108,17 @@ class _Slots:
         if plain is not None:
             yield plain, False
             return
-        loops = self._loops(op)
+        around = [parent for parent in op.parents if parent.code == "scf.for"]
+        loops = [(counter, loop) for counter, loop in self.counters.items() if loop in around]
         known = {counter: ends for counter, loop in loops if (ends := self.turns(loop)) is not None}
+        counting = [loop for counter, loop in loops if counter in known]
+        first = min((around.index(loop) for loop in counting), default=0)
+        if any(loop not in counting for loop in around[first:]):
+            return  # a loop inside of the counting one may have no turn in the one that matters
         for numbers in product(*known.values()):
             number = self.value(index, dict(zip(known, numbers, strict=True)))
             if number is not None and self.certain(op):
                 yield number, True
-
-    def _loops(self, op: Op) -> list[tuple[str, Op]]:
-        return [(counter, loop) for counter, loop in self.counters.items() if loop in op.parents]
 
     # ---- uses -----------------------------------------------------------------------------------------------------
 
@@ -128,7 +135,8 @@ class _Slots:
             if user.code in _VIEWS:
                 yield from self._touches(user)
             else:
-                yield user.code in _ACCESSES or (user.code in _GATED and self.value(user.operands[-1], {}) == 1)
+                always = user.code in _ACCESSES or (user.code == _MASKED and " mask " not in user.text)
+                yield always or (user.code in _GATED and self.value(user.operands[-1], {}) == 1)
 
     def _off(self, op: Op) -> bool:
         """Whether nothing can touch the tile of a view."""

@@ -70,6 +70,9 @@ GATHER = hasattr(GluonOpBuilder, "create_local_gather") and hasattr(GluonOpBuild
 AMD_HINTS = hasattr(GluonOpBuilder, "create_amd_sched_barrier") and hasattr(GluonOpBuilder, "create_extract_slice")
 #: the pass that chooses layouts for tensor memory fails where a tile ends in a reduction of one dimension
 TENSOR_LAYOUTS_OF_MATRICES_ONLY = VERSION < (3, 8)
+#: choices between allocations at run time
+BUFFERS_CHOSEN_SINCE = "3.8"
+BUFFERS_ARE_CHOSEN = VERSION >= (3, 8)
 #: stages of a warp pipeline
 WARP_PIPELINE_SINCE = "3.7"
 
