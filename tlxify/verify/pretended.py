@@ -21,7 +21,8 @@ class Pretended(SimTensor):
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> None:
         """`strides` are in elements."""
-        one: np.ndarray = np.empty(1, f"u{dtype.itemsize}")  # of as many bytes: numpy's own functions do not know every type
+        # Of as many bytes: numpy's own functions do not know every type.
+        one: np.ndarray = np.empty(1, f"u{dtype.itemsize}")
         steps = [stride * dtype.itemsize for stride in strides]
         super().__init__(as_strided(one, shape, steps, writeable=False).view(dtype), Allocation(one))
         last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) if all(shape) else 0
