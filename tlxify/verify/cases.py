@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 
 from ..contract import Contract, LaunchConfig, complete
 
+#: The name of a case that hypothesis draws.
+DRAWN = "drawn"
 #: How a tensor lies in memory. rows: contiguous; padded: rows begin on 32-byte multiples, with a gap, as
 #: behind each matrix of a batch, and the elements of a vector lie two apart; columns: the last
 #: two axes swapped; padded-columns: both; odd: contiguous from one element past an aligned base; overlap: begins in the

@@ -205,7 +205,7 @@ class _Ladder:
         if silent := [name for name in outputs if all(name != other for _, other in told)]:
             names = " and ".join(silent)
             return f"no launch of the contract makes anything but zeros of {names}: equal results say nothing"
-        configs = {int(index) for figure in figures for index in figure.get("configs", ())}
+        configs = {int(index) for figure in figures for index in figure.get("owing", ())}
         if silent := [f"config {index}" for index in sorted(configs - {config for config, _ in told})]:
             return f"no launch of {' and '.join(silent)} makes anything but zeros: equal results say nothing"
         programs = max((int(figure.get("programs", 0)) for figure in figures), default=0)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from ..contract import Contract
 from .buffers import Arguments, Inapplicable, make_arguments
-from .cases import ALL_SCHEDULES, Case, Data, Layout
+from .cases import ALL_SCHEDULES, DRAWN, Case, Data, Layout
 from .replay import token
 from .sizing import base_case, stages_of, tile_extent, told, with_sizes
 
@@ -106,7 +106,7 @@ def cases(draw: Callable[..., Any], contract: Contract, *, small: bool = True) -
     ]
     chosen = replace(
         case,
-        name="drawn",
+        name=DRAWN,
         values=tuple({**dict(case.values), **draw(_choices(contract, frozenset(constants)))}.items()),
         layouts=tuple((name, layout) for name, layout in layouts if layout != "rows"),
         dtype=draw(st.integers(0, max((len(tensor.dtypes) for tensor in contract.tensors), default=1) - 1)),

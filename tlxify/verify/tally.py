@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ..verdict import Evidence
 from .buffers import Arguments
-from .cases import Case
+from .cases import DRAWN, Case
 from .compare import Comparison
 
 
@@ -19,6 +19,8 @@ class Tally:
     failed: int = 0
     runs: int = 0
     configs: set[int] = field(default_factory=set)
+    #: Those of them that a launch of their own took: others are only met by chance, and then perhaps with zeros alone.
+    owing: set[int] = field(default_factory=set)
     specialized: int = 0
     original: int = 0
     identical: int = 0
@@ -60,6 +62,7 @@ class Tally:
         """Counts a case that the specialized kernel takes."""
         self.specialized += 1
         self.configs.add(case.config)
+        self.owing |= {case.config} if case.name != DRAWN else set()
 
     def referred(self, arguments: Arguments, *, exact: bool) -> None:
         """Counts a case whose source was run, and whether what it would be without rounding is known."""

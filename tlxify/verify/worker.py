@@ -99,6 +99,7 @@ def simulate(job: Job, progress: Report) -> Result:
         "cases": tally.cases,
         "runs": tally.runs,
         "configs": sorted(tally.configs),
+        "owing": sorted(tally.owing),
         "specialized": tally.specialized,
         "original": tally.original,
         "identical": tally.identical,
