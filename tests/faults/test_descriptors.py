@@ -22,7 +22,7 @@ from tests.faults.trying import (
     tried,
 )
 from tests.tlx.launch.device import Device, install
-from tlx.launch import express
+from tlx.lowering import versions
 from tlxify.verify.inputs import edge_cases
 
 pytestmark = pytest.mark.triton
@@ -95,7 +95,7 @@ def test_fault_35_results_are_the_source_s_wherever_it_begins():
     sound(converted("begins_inside"))
 
 
-@pytest.mark.skipif(not express.KNOWN, reason="this Triton's launcher is left to itself")
+@pytest.mark.skipif(not versions.ARGUMENTS_ONE_BY_ONE, reason="this Triton's launcher is left to itself")
 def test_fault_39_no_allocator_is_needed(monkeypatch):
     import tlx
     from tlx.launch import chip

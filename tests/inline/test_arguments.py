@@ -6,7 +6,7 @@ import inspect
 
 import libcst as cst
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tlxify.inline.arguments import Mismatch, bound, parameters
@@ -38,6 +38,7 @@ calls = st.builds(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # a busy machine draws slowly
 @given(signatures(), calls)
 def test_python_agrees(signature, arguments):
     scope: dict[str, object] = {}

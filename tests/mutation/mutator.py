@@ -105,7 +105,7 @@ def _edits(tree: ast.Module, text: _Text, modules: Collection[str]) -> Iterator[
             yield from _deleted(name, node, statements.get(id(node)), text)
             yield from _changed(name, node, text)
             if name == "local_view":
-                array, index = _argument(node, name, "buf"), _argument(node, name, "idx")
+                array, index = (_argument(node, name, each) for each in ("local_allocated_buffers", "buffer_idx"))
                 if array is not None and index is not None and text.of(array) not in single:
                     yield _shifted(array, index, text)
         slots = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in arrays
@@ -176,14 +176,10 @@ def _primitive(node: ast.AST | None, modules: Collection[str]) -> str | None:
 def _argument(call: ast.Call, name: str, parameter: str) -> ast.expr | None:
     """What a call gives for a parameter of the primitive."""
     for keyword in call.keywords:
-        if keyword.arg in (parameter, *ALIASES.get(parameter, ())):
+        if keyword.arg == parameter:
             return keyword.value
-    position = _positions(getattr(tlx, name)).get(parameter)
-    return call.args[position] if position is not None and position < len(call.args) else None
-
-
-#: other names by which some primitives take a parameter
-ALIASES = {"idx": ("buffer_idx",)}
+    position = _positions(getattr(tlx, name))[parameter]  # a name that the primitive does not have is a fault of ours
+    return call.args[position] if position < len(call.args) else None
 
 
 def _positions(primitive: Callable[..., object]) -> dict[str, int]:
