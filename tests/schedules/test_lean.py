@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from tests.golden import ROOT
@@ -17,6 +19,7 @@ from tlxify.verify.sizing import full_size_case
 KERNELS = ("gemm/matmul", "attention/causal", "gemm/host_descriptors")
 
 
+@functools.cache
 def converted(name: str, schedule: str, *, profitable: bool = True):
     path = ROOT / "corpus" / f"{name}.py"
     return convert(SourceFile(str(path), path.read_text()), schedule=schedule, profitable=profitable)
