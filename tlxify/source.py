@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -103,3 +104,11 @@ class SourceFile:
         number = str(span.line)
         carets = " " * start + "^" * max(1, stop - start)
         return f"{number} | {text}\n{' ' * len(number)} | {carets}"
+
+
+def above_packages(path: str) -> Path:
+    """The folder above the outermost package that a file is in, from which the names of its modules are counted."""
+    folder = Path(os.path.abspath(path)).parent
+    while (folder / "__init__.py").is_file() and folder != folder.parent:
+        folder = folder.parent
+    return folder

@@ -21,14 +21,14 @@ def check(text: str) -> None:
     """
     if versions.BUFFERS_ARE_CHOSEN or _BUFFER not in text or not any(choice in text for choice in _CHOICES):
         return
-    ops = [op for op in irtext.parse(text) if isinstance(op, Op)]
+    ops = [op for op in irtext.parsed(text) if isinstance(op, Op)]
+    places = Places(text)
     for op in ops:
         if op.code in _CHOICES and op.results and _BUFFER in op.text:
             # Where a branch is printed over several lines, what uses its result has a place.
             users = (user for user in ops if op.results[0] in user.operands)
-            places = (Places(text).of(each) for each in (op, *users))
             raise irtext.refuse(
-                next((place for place in places if place is not None), None),
+                next(filter(None, map(places.of, (op, *users))), None),
                 "which of two allocations is used here is chosen at run time: Triton before "
                 f"{versions.BUFFERS_CHOSEN_SINCE} cannot compile that; allocate both at once and choose the number, "
                 "bars = tlx.alloc_barriers(2) and bars[i]",

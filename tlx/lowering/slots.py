@@ -60,7 +60,7 @@ _GATED = frozenset(
 
 class _Slots:
     def __init__(self, text: str) -> None:
-        ops = list(irtext.parse(text))
+        ops = irtext.parsed(text)
         self.places = Places(text)
         self.ops = [op for op in ops if isinstance(op, Op)]
         self.makers = {result: op for op in self.ops for result in op.results}

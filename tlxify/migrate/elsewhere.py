@@ -11,7 +11,7 @@ from ..diagnostics import Decline
 from ..parse.imports import SourceTree
 from ..parse.kernels import find_kernels, returns_nothing
 from ..parse.module import parse_module
-from ..source import SourceFile
+from ..source import SourceFile, above_packages
 from .discover import discover
 
 #: How every launch is written; without any of these a file has none.
@@ -42,12 +42,9 @@ def launched_elsewhere(source: SourceFile, roots: Sequence[str]) -> frozenset[st
 
 def launched_in_package(source: SourceFile) -> frozenset[str]:
     """The same of the package that the file is in, however deep; nothing of a file that is in none."""
-    top = None
-    for folder in Path(os.path.abspath(source.path)).parents:
-        if not (folder / "__init__.py").is_file():
-            break
-        top = folder
-    return frozenset() if top is None else launched_elsewhere(source, (str(top),))
+    root = above_packages(source.path)
+    package, *inside = Path(os.path.abspath(source.path)).relative_to(root).parts
+    return launched_elsewhere(source, (str(root / package),)) if inside else frozenset()
 
 
 @functools.cache

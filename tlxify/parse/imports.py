@@ -15,7 +15,7 @@ from pathlib import Path
 from ..diagnostics import Decline
 from ..model import Alias, Constant, Forms, Helper, Meaning, Module, Unresolved
 from ..reach import names_used
-from ..source import SourceFile, Span
+from ..source import SourceFile, Span, above_packages
 from .bindings import EXTERNAL, Binding, Import, bound_by, of_triton, settled
 from .forms import choices, told_apart
 from .jitted import helper_of, is_jit
@@ -48,9 +48,7 @@ class SourceTree:
         """`taken` says which form of a name to take, by file and name; the first one of all others."""
         self.taken = taken
         self.path = Path(os.path.abspath(path))
-        self.root = self.path.parent
-        while (self.root / "__init__.py").is_file() and self.root != self.root.parent:
-            self.root = self.root.parent
+        self.root = above_packages(path)
         self._files: dict[Path, Parsed] = {}
         self._followed: set[int] = set()
         #: What star imports bring in, by module and name. Modules may import each other in many ways.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..model import Alias, Constant, Helper, Kernel, Module
 from ..slice import import_line
+from ..source import above_packages
 
 
 def borrowed(kernel: Kernel) -> list[str]:
@@ -37,8 +38,6 @@ def borrowed(kernel: Kernel) -> list[str]:
 
 def _module_name(user: Module, home: Module) -> str:
     """How a file is imported, counted from above the outermost package of the user's file."""
-    root = Path(os.path.abspath(user.source.path)).parent
-    while (root / "__init__.py").is_file() and root != root.parent:
-        root = root.parent
+    root = above_packages(user.source.path)
     parts = Path(os.path.abspath(home.source.path)).relative_to(root).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -44,9 +44,8 @@ def tasks(
     used = [ring for ring in counted if not ring.transformed]
     used += [plan.transform.slots] if plan.transform is not None else []
     setup += [*first_turn(plan), *(f"{ring.used} = 0" for ring in used)]
-    arguments = f"num_warps={plan.name('CONSUMER_WARPS')}, registers={plan.name('CONSUMER_REGISTERS')}"
-    if plan.lean:
-        arguments = '"default"'
+    own = f"num_warps={plan.name('CONSUMER_WARPS')}, registers={plan.name('CONSUMER_REGISTERS')}"
+    arguments = '"default"' if plan.lean else own
     if plan.group:
         arguments += f", replicate={plan.name('CONSUMERS')}"
     words = (

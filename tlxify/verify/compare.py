@@ -112,22 +112,23 @@ def _compare_floats(
         return Comparison(output, identical, 0.0, 0.0, None)
     floor = FLOOR_ULPS[dtype] * FORMATS[dtype].eps * rounded
     whole, *local = _sizes(exact, usable)
-    figures = []
-    mismatch = None
+    slack = _slack(int(usable.sum()))
+    off, source_off = (np.where(usable, np.abs(values - exact), 0.0) for values in (got, had))
     # Where all of a row cancels, what is left is of the size of the roundings of what cancelled.
     noise = FORMATS["fp32"].eps * whole
-    for number, size in enumerate((whole, *local)):
-        off, source_off = (np.where(usable, np.abs(values - exact), 0.0) for values in (got, had))
-        if number:
-            off, source_off = (np.where(each > noise, each, 0.0) for each in (off, source_off))
+    beyond, source_beyond = (np.where(each > noise, each, 0.0) for each in (off, source_off))
+    judged = [(whole, off, source_off, slack)]
+    judged += [(size, beyond, source_beyond, LOCAL_SLACK * slack) for size in local]
+    worst: list[tuple[float, float]] = []
+    mismatch = None
+    for size, mine, theirs, allowed in judged:
         scale = np.abs(exact) + size + FORMATS[dtype].tiny
-        errors, source_errors = off / scale, source_off / scale
-        figures.append((float(errors.max()), float(source_errors.max())))
-        slack = _slack(int(usable.sum())) * (LOCAL_SLACK if number else 1.0)
-        wrong = errors > max(slack * figures[-1][1], floor)
+        errors, source_errors = mine / scale, theirs / scale
+        worst.append((float(errors.max()), float(source_errors.max())))
+        wrong = errors > max(allowed * worst[-1][1], floor)
         mismatch = mismatch or (_tell(output, _first(wrong), got, had, exact, wrong) if wrong.any() else None)
         mismatch = mismatch or _less_exact(output, errors[usable], source_errors[usable], floor)
-    return Comparison(output, identical, *figures[0], mismatch)
+    return Comparison(output, identical, *worst[0], mismatch)
 
 
 def _sizes(exact: Any, usable: Any) -> list[Any]:
