@@ -79,3 +79,15 @@ def test_declined(case):
     assert diagnostic.code == case.code, diagnostic.message
     assert (diagnostic.span.line if diagnostic.span else 0) == case.line
     assert conversion.module_text == ""
+
+
+#: Descriptors alone know no gate.
+GATED = [case for case in DECLINED if options(case)["profitable"] and "tier" not in options(case)]
+
+
+@pytest.mark.parametrize("case", GATED, ids=name)
+def test_unprofitable_is_what_converts_without_the_gate_alone(case):
+    """And nothing else: the word is a promise that `--no-profit-gate` keeps."""
+    _, kernel = outcome(case)
+    ungated = convert(SourceFile(case.path.name, case.source), **options(case) | {"profitable": False})
+    assert (kernel.verdict_word == "unprofitable") == bool(ungated.converted)

@@ -267,6 +267,7 @@ def migrate(
     """Converts every kernel below PATH, without running any; writes nothing unless told to.
 
     Exit status 1 if kernels were declined, 2 if tlxify itself failed on one; the others are reported all the same.
+    Unprofitable kernels, which only the profit gate is against, are no findings.
     """
     from .migrate.pool import Limits
     from .migrate.report import report as as_report

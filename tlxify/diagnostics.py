@@ -22,6 +22,8 @@ class Diagnostic:
     facts: tuple[tuple[str, str], ...] = ()
     #: The file that `span` is in, where that is another than the user's.
     file: SourceFile | None = field(default=None, repr=False)
+    #: The kernel can be converted all the same, and only the profit gate is against it.
+    gated: bool = False
 
     def __post_init__(self) -> None:
         """Raises LookupError for an unknown code, TypeError for missing or unknown facts: faults of the caller."""
@@ -57,7 +59,7 @@ class Diagnostic:
     @property
     def outcome(self) -> Outcome:
         """What this diagnostic does to its kernel."""
-        return self.rule.outcome
+        return "unprofitable" if self.gated and self.rule.outcome == "declined" else self.rule.outcome
 
     @property
     def message(self) -> str:
@@ -93,5 +95,8 @@ def render(diagnostic: Diagnostic, source: SourceFile) -> str:
     lines = [f"{place}: {diagnostic.outcome}: {diagnostic.code} {diagnostic.rule.title}", f"  {diagnostic.message}"]
     if span is not None:
         lines += ["", *(f"    {line}".rstrip() for line in source.snippet(span).splitlines()), ""]
-    lines += [f"  help: {diagnostic.remedy}", f"  more: tlxify explain {diagnostic.code}"]
+    lines += [f"  help: {diagnostic.remedy}"]
+    if diagnostic.gated and "--no-profit-gate" not in diagnostic.remedy:
+        lines += ["  or: --no-profit-gate converts it as it is; it is not expected to get faster"]
+    lines += [f"  more: tlxify explain {diagnostic.code}"]
     return "\n".join(lines)

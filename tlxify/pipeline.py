@@ -153,7 +153,8 @@ def _convert_one(
 ) -> tuple[KernelOutcome, blocks.Piece | None]:
     """The kernel as the first demand has it that one of its forms meets, the nearest such form; else why it cannot be.
 
-    The reason is what the last demand finds in the way of the first form.
+    The reason is what the last demand finds in the way of the first form. Where the profit gate alone is against a
+    kernel, that is said.
     """
     first, others = _Form(kernel, beside, width, ways), Once(_Form(k, beside, width, ways) for k in other_forms(kernel))
     for demand in demands(profitable=ways.profitable):
@@ -164,6 +165,9 @@ def _convert_one(
             other, found = form.converted(demand)
             if found is not None:
                 return other, found
+    if ways.profitable and outcome.verdict_word != "no-dot" and any(form.makeable() for form in (first, *others)):
+        (reason,) = outcome.diagnostics
+        return replace(outcome, verdict_word="unprofitable", diagnostics=(replace(reason, gated=True),)), None
     return outcome, None
 
 
@@ -198,6 +202,15 @@ class _Form:
             refusal = refusal or decline
         assert refusal is not None
         return _refused(self.kernel.original, refusal.diagnostic.located(self.kernel.module.source)), None
+
+    def makeable(self) -> bool:
+        """Whether there is a plan for the kernel where none has to pay."""
+        try:
+            return self.refusal is None and any(
+                _holds(partial(self.planned, facts, Demand.ANY)) for facts in self.readings
+            )
+        except Decline:
+            return False
 
     def written(self, facts: Facts, demand: Demand) -> tuple[KernelOutcome, blocks.Piece]:
         """The kernel in one reading, with as few of its assumptions as will do. Raises Decline."""

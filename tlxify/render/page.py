@@ -9,7 +9,11 @@ from ..catalogue.rule import OPTIONAL, PLACEHOLDER
 
 #: What each outcome means for the user's kernel and for the exit status.
 OUTCOMES = {
-    "declined": "The kernel is left as it is, because a proof is missing. Exit status 1.",
+    "declined": (
+        "The kernel is left as it is, because a proof is missing. Exit status 1. Where the kernel can be converted"
+        " without that proof, but is not expected to get faster, it is *unprofitable*: exit status 0, and"
+        " `--no-profit-gate` converts it."
+    ),
     "unprofitable": "The kernel is left as it is, because it would not get faster. Exit status 0.",
     "no-dot": "The kernel is left as it is: there is nothing to specialize. Exit status 0.",
     "warning": "The kernel is converted; this is worth knowing. Exit status 0.",
