@@ -63,12 +63,12 @@ def test_rendering_shows_place_line_carets_fact_remedy_and_page() -> None:
     text = render(Diagnostic.of("TLX313", Span(2, 9, 2, 22), name="a", why="summed in line 9"), source)
     assert text.splitlines() == [
         "pkg/m.py:2:9: declined: TLX313 operand has a second use",
-        "  The loaded operand `a` is used for something besides the dot: summed in line 9.",
+        "  The loaded operand `a` is used for something besides the dot, and is not bound by itself: summed in line 9.",
         "",
         "    2 |     é = tl.load(ptrs)  # comment",
         "      |         ^^^^^^^^^^^^^",
         "",
-        "  help: Load what the other use needs separately.",
+        "  help: Bind what is loaded to a name, in a statement that does nothing else.",
         "  more: tlxify explain TLX313",
     ]
 

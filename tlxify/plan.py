@@ -103,8 +103,10 @@ class Fill:
     reads: frozenset[str]
     #: What the consumers call the slot's tile; None where the load is part of a larger expression.
     name: str | None
-    #: Dots alone read it, in place; otherwise it is loaded into registers.
+    #: Dots read it in place; otherwise it is loaded into registers.
     in_place: bool
+    #: What the consumers call its values, which they load into registers as well; "" where dots alone read it.
+    values: str = ""
     #: The statement is a branch whose arms load the tile: all of it is replaced.
     whole: bool = False
     #: Lengths of the block in registers where it has axes of one element, which the slot has not; else empty.

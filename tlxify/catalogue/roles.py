@@ -143,16 +143,16 @@ RULES = (
         code="TLX313",
         outcome="declined",
         title="operand has a second use",
-        fact="The loaded operand `{name}` is used for something besides the dot[: {why}].",
-        remedy="Load what the other use needs separately.",
+        fact="The loaded operand `{name}` is used for something besides the dot, and is not bound by itself[: {why}].",
+        remedy="Bind what is loaded to a name, in a statement that does nothing else.",
         why=(
-            "The operand never reaches registers: it goes from memory to shared memory and from there to the "
-            "tensor cores."
+            "The dot reads the slot that the tile arrived in, and the other use gets its values in registers: two "
+            "names for one load. A statement that binds more than the tile cannot be replaced by them."
         ),
         example="""
-            a = tl.load(a_ptrs)
+            a, b = tl.load(a_ptrs), tl.load(b_ptrs)
             acc = tl.dot(a, b, acc)
-            norm += tl.sum(a * a, axis=1)
+            norm += tl.sum(b * b, axis=0)
         """,
     ),
     Rule(

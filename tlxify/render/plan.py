@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
@@ -12,7 +12,7 @@ from rich.text import Text
 from ..contract import Contract, LaunchConfig, evaluate
 
 if TYPE_CHECKING:
-    from ..plan import Plan, View
+    from ..plan import Fill, Plan, View
 
 #: Bytes of an fp16 or bf16 element.
 ITEM_BYTES = 2
@@ -58,6 +58,12 @@ def tasks(plan: Plan) -> Table:
     return table
 
 
+def _read(fills: Sequence[Fill]) -> str:
+    if not all(fill.in_place for fill in fills):
+        return "into registers"
+    return "in place, and into registers" if any(fill.values for fill in fills) else "in place"
+
+
 def rings(plan: Plan) -> Table:
     """The buffers of the rings: what one slot holds, where the TMA takes it from and where dots read it."""
     table = grid("rings", "buffer", "slots", "tile", "split", "read", "from", "at")
@@ -70,7 +76,7 @@ def rings(plan: Plan) -> Table:
             plan.name(held.depth) if held.depth != "1" else held.depth,
             " × ".join(buffer.tile),
             split,
-            "in place" if all(fill.in_place for fill in fills) else "into registers",
+            _read(fills),
             described(buffer.view),
             "; ".join(dict.fromkeys(", ".join(fill.coordinates) for fill in fills)),
         )

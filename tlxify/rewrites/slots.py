@@ -48,7 +48,8 @@ def use(plan: Plan, ring: Ring, site: Site, fill: Fill, result: Edits) -> None:
     shaped = f".reshape({', '.join(fill.shape)})" if fill.shape else ""
     value = place if fill.in_place else f"tlx.local_load({place}){shaped}"
     if fill.in_place or fill.whole:
-        result.replaced.setdefault(fill.statement, []).extend([*waits, f"{fill.name} = {value}"])
+        values = [f"{fill.values} = tlx.local_load({fill.name})"] if fill.values else []
+        result.replaced.setdefault(fill.statement, []).extend([*waits, f"{fill.name} = {value}", *values])
     else:
         if fill.masked:
             result.masked[fill.load] = Masked(value, "where", fill.masked == "other")
@@ -89,4 +90,4 @@ def fence(fills: Iterable[Fill]) -> list[str]:
     A load may still be under way when a later instruction signals a barrier: nothing orders it before what the TMA
     writes, which goes another way to shared memory. A product's operands are read when it has retired.
     """
-    return [] if all(fill.in_place for fill in fills) else ["tlx.fence_async_shared()"]
+    return [] if all(fill.in_place and not fill.values for fill in fills) else ["tlx.fence_async_shared()"]

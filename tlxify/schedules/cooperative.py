@@ -76,7 +76,7 @@ def plan(
     )
     groups = _groups(facts, tree, feeds, where)
     made = rings.build(around, tree, feeds, groups, where)
-    views = _views(facts, parameters, made)
+    views = _views(around, parameters, made)
     made = rings.with_names(made, views)
     dots = rings.steps(around, feeds, made, views)
     again = partial(plan, facts, parameters, taken, target, profitable=profitable, transformed=transformed)
@@ -244,17 +244,23 @@ def _groups(facts: Facts, tree: Tree, feeds: Feeding, where: dict[int, Placed]) 
     return list(shared(found, where, looped=any(place.loops for place in found)))
 
 
-def _views(facts: Facts, parameters: tuple[str, ...], made: tuple[Ring, ...]) -> dict[Span, str]:
+def _views(around: Frame, parameters: tuple[str, ...], made: tuple[Ring, ...]) -> dict[Span, str]:
     """What the consumers call each tile that is read in place: the user's name, unless it also means something else."""
     fills = [fill for _, _, fill in fills_of(made)]
-    result = {}
+    result: dict[Span, str] = {}
+    others: dict[str, str] = {}
     for fill in fills:
         if not fill.in_place:
             continue
         own = {other.statement for other in fills if other.in_place and other.name == fill.name}
-        binders = [s.span for s in every(facts.statements) if fill.name in s.binds]
+        binders = [s.span for s in every(around.facts.statements) if fill.name in s.binds]
         plain = fill.name not in parameters and all(any(one.contains(span) for one in own) for span in binders)
-        result[fill.load] = fill.name if plain and fill.name else f"{fill.buffer.removesuffix('_ring')}_tile"
+        if plain and fill.name and not fill.values:
+            result[fill.load] = fill.name
+            continue
+        if fill.buffer not in others:
+            others[fill.buffer] = around.names.fresh(f"{fill.buffer.removesuffix('_ring')}_tile")
+        result[fill.load] = others[fill.buffer]
     return result
 
 

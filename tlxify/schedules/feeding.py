@@ -3,7 +3,8 @@
 A load whose tile reaches a dot, and whose address is a strided tile of a tensor, can be asked of the TMA. A dot reads
 its second operand in place, its first in place or from registers; where the second is computed, a role of its own does
 that and the dot reads what it wrote (transforming.py), or else the dot stays as the source has it and its operands pass
-through registers. A load that anything but such dots reads passes through them too.
+through registers. What such a dot reads in place, and something else looks at as well, is loaded into registers beside
+that.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ class Feed:
     access: Access
     #: An operand that it reaches.
     side: DotOperand
-    #: Read by dots alone, from the slot.
+    #: Read by dots from the slot.
     in_place: bool
+    #: Loaded into registers beside that: something else looks at it.
+    looked_at: bool
     #: Its rows wrap around where the source's tile does.
     wrapped: bool
     #: What a descriptor cannot mask: the consumers mask the tile in registers.
@@ -62,8 +65,8 @@ def feeding(
 ) -> Feeding:
     """The largest such division of the work. `reasons` are refusals that planning a buffer has found.
 
-    `by_value` are names that mean something else besides their tile: what they hold is loaded into registers. Without
-    `transformed`, no role computes operands.
+    `by_value` are names that mean something else besides their tile: what they hold is loaded into registers, for
+    others than the dots. Without `transformed`, no role computes operands.
     """
     refused = dict(reasons or {})
     found: dict[int, _Found] = {}
@@ -84,8 +87,11 @@ def feeding(
     whole_branches(facts, found, refused)
     if computed is not None and not computed.raw <= found.keys():
         computed = None
-    plain = {n for n, one in found.items() if one.unmasked is None and facts.loads[n].target not in by_value}
-    in_place = {n for n in plain if _alone(facts, n)}
+    plain = {n for n, one in found.items() if one.unmasked is None}
+    alone = {n for n in plain if _alone(facts, n) and facts.loads[n].target not in by_value}
+    raw = computed.raw if computed is not None else frozenset()
+    by_name = {n for n in plain - raw if _by_name(facts, n)}
+    in_place = alone | by_name
     dots = [dot for dot in facts.dots if _reads_slots(facts, dot)]
     while True:
         if computed is not None and (computed.dot not in dots or computed.dot.a.load not in in_place):
@@ -95,13 +101,22 @@ def feeding(
         mine = computed.dot if computed is not None else None
         dots = [dot for dot in dots if dot.b.load in in_place or dot is mine]
         dots = [dot for dot in dots if not _loads_into_registers(facts, dot, in_place)]
-        kept = {number for number in in_place if _only_in(number, facts.dots, dots) and _in_reach(facts, tree, number)}
+        kept = {n for n in in_place if _read(n, dots) and _in_reach(tree, facts.loads[n], _read(n, dots))}
+        kept -= {n for n in kept - by_name if _read(n, dots) != _read(n, facts.dots)}
         if kept == in_place:
             break
         in_place = kept
+    looked_at = {n for n in in_place if n not in alone or _read(n, dots) != _read(n, facts.dots)}
     feeds = {
         number: Feed(
-            facts.loads[number], one.access, one.side, number in in_place, one.wrapped, one.unmasked, one.copied
+            facts.loads[number],
+            one.access,
+            one.side,
+            number in in_place,
+            number in looked_at,
+            one.wrapped,
+            one.unmasked,
+            one.copied,
         )
         for number, one in sorted(found.items())
     }
@@ -196,6 +211,13 @@ def _alone(facts: Facts, number: int) -> bool:
     return load.other_use is None and all(side.load == number for side in sides if not side.after_dot or side.load)
 
 
+def _by_name(facts: Facts, number: int) -> bool:
+    """Whether the tile has a name of its own: two can stand for it, one of what lies in the slot, one of its values."""
+    load = facts.loads[number]
+    named = load.target is not None and (bool(load.parts) or facts.statement(load.statement).binds == {load.target})
+    return named and None not in load.axes
+
+
 def _reads_slots(facts: Facts, dot: Dot) -> bool:
     """Whether a wgmma computes exactly this dot, whatever its operands are."""
     if dot.helpers or not dot.dtypes:
@@ -214,13 +236,12 @@ def _loads_into_registers(facts: Facts, dot: Dot, in_place: set[int]) -> bool:
     return any(facts.loads[number].statement == dot.statement for number in dot.a.loads)
 
 
-def _only_in(number: int, everything: Iterable[Dot], slots: Iterable[Dot]) -> bool:
-    reading = [dot for dot in everything if number in (dot.a.load, dot.b.load)]
-    return all(dot in slots for dot in reading)
+def _read(number: int, dots: Iterable[Dot]) -> list[Dot]:
+    """The dots, of these, that have the tile as an operand."""
+    return [dot for dot in dots if number in (dot.a.load, dot.b.load)]
 
 
-def _in_reach(facts: Facts, tree: Tree, number: int) -> bool:
+def _in_reach(tree: Tree, load: Load, reading: Iterable[Dot]) -> bool:
     """Whether every dot that reads the slot stands in the block of the load, or deeper."""
-    block = tree.block(facts.loads[number].statement)
-    reading = [dot for dot in facts.dots if number in (dot.a.load, dot.b.load)]
+    block = tree.block(load.statement)
     return all(tree.within(dot.statement, block) is not None for dot in reading)

@@ -64,7 +64,7 @@ def misnamed(
 ) -> frozenset[str]:
     """Names of tiles that the consumer reads where they mean something else, or no tile any more."""
     fills = [fill for _, _, fill in fills_of(rings)]
-    given = {fill.load: fill.name for fill in fills if fill.in_place}
+    given = {fill.load: fill.name for fill in fills if fill.in_place and not fill.values}
     other = {load.target: load.target for load in facts.loads if load.span in given and load.target != given[load.span]}
     # `k = tl.trans(kt)` vanishes with the dot that reads `k`: there is no such tile to ask for its type.
     for side in (side for dot in facts.dots for side in (dot.a, dot.b)):

@@ -140,7 +140,7 @@ def _slot_of_its_own(
     for ring, site in _sites_in(rings, tree, loop.span):
         if any(fill.buffer == late.b.buffer for fill in site.fills):
             (fill, *others) = site.fills
-            alone = not others and fill.in_place and site.release == late.statement
+            alone = not others and fill.in_place and not fill.values and site.release == late.statement
             own = [one for one, _ in _sites_in(rings, tree, loop.span) if one is ring]
             if not alone or len(own) > 1 or not ring.counted or ring.depth == "1":
                 return False

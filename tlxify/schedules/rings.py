@@ -90,6 +90,7 @@ def _site(
             where.reads,
             load.target,
             feed.in_place,
+            values=load.target or "" if feed.looked_at else "",
             whole=bool(load.parts),
             shape=_shape(frame, load),
             masked="" if feed.unmasked is None else "other" if load.filled else "zeros",

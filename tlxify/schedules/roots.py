@@ -50,7 +50,7 @@ def fill_roots(facts: Facts, fills: Sequence[Fill]) -> dict[Span, Reads]:
         if load.parts and fill.name:
             binds = frozenset({fill.name})
         if fill.in_place:
-            roots[fill.statement] = Reads(frozenset(), frozenset({fill.name}) if fill.name else frozenset())
+            roots[fill.statement] = Reads(frozenset(), frozenset(filter(None, (fill.name, fill.values))))
             continue
         others = [loads[other.load] for other in fills if other.statement == fill.statement]
         masks = [

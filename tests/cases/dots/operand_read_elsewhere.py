@@ -41,67 +41,56 @@ def _kernel_ws(
     # a_ring: one tile of ROWS rows per consumer group; b_ring: one tile for all.
     ROWS: tl.constexpr = BLOCK_M // CONSUMERS
     a_ring = tlx.local_alloc((ROWS, BLOCK_K), tlx.dtype_of(a_desc), STAGES * CONSUMERS)
-    # producer → consumers: the slot holds its tiles.
-    a_full = tlx.alloc_barriers(STAGES, arrive_count=1)
-    # consumers → producer: the slot may be overwritten.
-    a_empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
-    A_BYTES: tl.constexpr = BLOCK_M * BLOCK_K * tlx.size_of(tlx.dtype_of(a_desc))
     b_ring = tlx.local_alloc((BLOCK_K, BLOCK_N), tlx.dtype_of(b_desc), STAGES)
     # producer → consumers: the slot holds its tiles.
-    b_full = tlx.alloc_barriers(STAGES, arrive_count=1)
+    full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
-    b_empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
-    B_BYTES: tl.constexpr = BLOCK_K * BLOCK_N * tlx.size_of(tlx.dtype_of(b_desc))
+    empty = tlx.alloc_barriers(STAGES, arrive_count=CONSUMERS)
+    SLOT_BYTES: tl.constexpr = (BLOCK_M + BLOCK_N) * BLOCK_K * tlx.size_of(tlx.dtype_of(a_desc))
 
     with tlx.async_tasks():
         # Producer: waits until the consumers have freed a slot, then has the TMA fill it with tiles of a and b.
         with tlx.async_task("default"):
-            a_filled = 0
-            b_filled = 0
+            filled = 0
             for tile in range(tl.program_id(0), GRID_0 * GRID_1, tl.num_programs(0)):
                 for start in range(0, K, BLOCK_K):
-                    a_slot = a_filled % STAGES
-                    tlx.barrier_wait(a_empty[a_slot], ((a_filled // STAGES) & 1) ^ 1)
-                    tlx.barrier_expect_bytes(a_full[a_slot], A_BYTES)
+                    slot = filled % STAGES
+                    tlx.barrier_wait(empty[slot], ((filled // STAGES) & 1) ^ 1)
+                    tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
                     for group in tl.static_range(CONSUMERS):
                         tlx.async_descriptor_load(
                             a_desc,
-                            a_ring[a_slot * CONSUMERS + group],
+                            a_ring[slot * CONSUMERS + group],
                             [(tile % GRID_0) * BLOCK_M + ROWS * group, start],
-                            a_full[a_slot],
+                            full[slot],
                         )
-                    a_filled += 1
-                    b_slot = b_filled % STAGES
-                    tlx.barrier_wait(b_empty[b_slot], ((b_filled // STAGES) & 1) ^ 1)
-                    tlx.barrier_expect_bytes(b_full[b_slot], B_BYTES)
-                    tlx.async_descriptor_load(
-                        b_desc, b_ring[b_slot], [start, (tile // GRID_0) * BLOCK_N], b_full[b_slot]
-                    )
-                    b_filled += 1
+                    tlx.async_descriptor_load(b_desc, b_ring[slot], [start, (tile // GRID_0) * BLOCK_N], full[slot])
+                    filled += 1
 
         # Consumers: each group multiplies its ROWS rows of every slot, hands the slot back and finishes its rows.
         with tlx.async_task(num_warps=CONSUMER_WARPS, registers=CONSUMER_REGISTERS, replicate=CONSUMERS):
             group: tl.constexpr = tlx.async_task_replica_id()
-            a_used = 0
-            b_used = 0
+            used = 0
             for tile in range(tl.program_id(0), GRID_0 * GRID_1, tl.num_programs(0)):
                 rows = (tile % GRID_0) * BLOCK_M + ROWS * group + tl.arange(0, ROWS)
                 cols = (tile // GRID_0) * BLOCK_N + tl.arange(0, BLOCK_N)
                 acc = tl.zeros((ROWS, BLOCK_N), dtype=tl.float32)
                 for start in range(0, K, BLOCK_K):
-                    a_slot = a_used % STAGES
-                    tlx.barrier_wait(a_full[a_slot], (a_used // STAGES) & 1)
-                    a = tlx.local_load(a_ring[a_slot * CONSUMERS + group])
+                    slot = used % STAGES
+                    tlx.barrier_wait(full[slot], (used // STAGES) & 1)
+                    a_tile = a_ring[slot * CONSUMERS + group]
+                    a = tlx.local_load(a_tile)
+                    b = b_ring[slot]
+                    acc = tlx.async_dot(a_tile, b, acc)
+                    # The dot just issued stays in flight; the one before it has retired, so its slot is free.
+                    acc = tlx.async_dot_wait(1, acc)
                     tlx.fence_async_shared()
-                    tlx.barrier_arrive(a_empty[a_slot])
-                    a_used += 1
-                    b_slot = b_used % STAGES
-                    tlx.barrier_wait(b_full[b_slot], (b_used // STAGES) & 1)
-                    b = b_ring[b_slot]
-                    acc = tlx.async_dot(a, b, acc)
-                    acc = tlx.async_dot_wait(0, acc)
-                    tlx.barrier_arrive(b_empty[b_slot])
-                    b_used += 1
+                    if start > 0:
+                        tlx.barrier_arrive(empty[(used - 1) % STAGES])
+                    used += 1
+                acc = tlx.async_dot_wait(0, acc)
+                if K > 0:
+                    tlx.barrier_arrive(empty[(used - 1) % STAGES])
                 tl.store(
                     c_ptr + rows[:, None] * ldc + cols[None, :],
                     acc.to(tl.float16),
@@ -115,7 +104,7 @@ def _kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
     tlx.require(not a.transposed, "stride", "a_ptr is stored column by column")
     b = tlx.tma_view("b_ptr", b_ptr, shape=(K, N), strides=(ldb, 1))
     tlx.require(not b.transposed, "stride", "b_ptr is stored column by column")
-    tlx.require_dtypes({"b_ptr": b_ptr}, ("fp16", "bf16"))
+    tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16"))
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("c_ptr", c_ptr, (M, N), (ldc, 1), reads=(a, b))
     return {"a_desc": a, "b_desc": b}
