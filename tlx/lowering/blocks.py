@@ -18,7 +18,7 @@ from triton.language.semantic import TritonSemantic
 
 from ..builtin import TLXError, unwrap, zeroed
 from . import sums
-from .layouts import default_layout, is_plain, preferred
+from .layouts import default_layout, is_plain, preferred, reduced_layout
 from .state import threads_per_warp
 
 
@@ -246,6 +246,9 @@ class BlockSemantic(GluonSemantic):  # type: ignore[misc]
     def reduction(self, inputs: Sequence[Any], axis: int | None, region_builder_fn: Any) -> tuple[Any, ...]:
         """As in Triton."""
         blocks = self.unify(*inputs)
+        if axis is not None:
+            shape, warps = blocks[0].type.shape, self.warps
+            blocks = [self.to_layout(b, reduced_layout(b.type.layout, shape, axis, warps)) for b in blocks]
         self.long_rows = sums.are_long(blocks, self.warps)
         try:
             return tuple(super().reduction(blocks, axis, region_builder_fn))

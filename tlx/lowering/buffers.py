@@ -14,7 +14,7 @@ from ..builtin import TLXError, described, unwrap
 from ..types import _SharedValue, buffered_tensor, buffered_tensor_type, mbarrier, mbarrier_type, storage_kind
 from . import versions
 from .barriers import BarrierSemantic
-from .layouts import default_layout, shared_layout
+from .layouts import loaded_layout, shared_layout
 from .overlap import SlotMap
 
 
@@ -257,9 +257,10 @@ class BufferSemantic(BarrierSemantic):
         return buffered_tensor(raw.handle, ty)
 
     def shared_to_registers(self, buf: Any) -> Any:
-        """A load into the default layout."""
+        """A load of 16 bytes a thread, if rows are as long."""
         tile = self._tile(buf, "local_load")
-        return self.shared_load(tile.gluon(), default_layout(tile.shape, self.warps))
+        layout = loaded_layout(tile.shape, self.warps, tile.layout, tile.dtype.primitive_bitwidth)
+        return self.shared_load(tile.gluon(), layout)
 
     def registers_to_shared(self, buf: Any, value: Any) -> None:
         """A store of a block, or of a scalar into every element; the dtype must be the tile's."""

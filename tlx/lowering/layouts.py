@@ -44,6 +44,61 @@ def default_layout(shape: Any, num_warps: int) -> Any:
     return _blocked(tuple(int(extent) for extent in shape), num_warps, threads_per_warp())
 
 
+@lru_cache(maxsize=4096)
+def _vectorized(shape: tuple[int, int], inner: int, each: int, num_warps: int, threads: int) -> Any:
+    """``each`` elements that lie together per thread, threads dealt along ``inner`` first, then along the other
+    dimension, and so the warps the other way round.
+    """
+    outer = 1 - inner
+    per_thread, lanes, warps = [1, 1], [1, 1], [1, 1]
+    per_thread[inner] = each
+    lanes[inner] = min(threads, shape[inner] // each)
+    lanes[outer] = threads // lanes[inner]
+    warps[outer] = max(1, min(num_warps, shape[outer] // lanes[outer]))
+    warps[inner] = num_warps // warps[outer]
+    return BlockedLayout(per_thread, lanes, warps, [inner, outer])
+
+
+def loaded_layout(shape: Any, num_warps: int, layout: Any, bits: int) -> Any:
+    """The layout in which a tile is loaded from shared memory: 16 bytes a thread where its rows have them.
+
+    Triton's own choice for a load that is not of global memory, an element a thread, takes eight times the loads, and
+    lets a row lie across all threads of a warp: reductions along rows go through shared memory then.
+    """
+    swizzled = isinstance(layout, NVMMASharedLayout) and len(shape) == 2 and 8 <= bits <= 32
+    inner = 0 if swizzled and layout.transposed else 1
+    if not swizzled or int(shape[inner]) * bits < 128:
+        return default_layout(shape, num_warps)
+    rows, columns = (int(extent) for extent in shape)
+    return _vectorized((rows, columns), inner, 128 // bits, num_warps, threads_per_warp())
+
+
+def reduced_layout(layout: Any, shape: Any, axis: int, num_warps: int) -> Any:
+    """The layout in which a block that was loaded as ``loaded_layout`` says is combined along ``axis``.
+
+    Across its rows, warps stand side by side, so that each combines columns of its own. Warps below each other would
+    hand on what they have through shared memory, and wait for each other, in every trip of a loop.
+    """
+    loaded = isinstance(layout, BlockedLayout) and len(shape) == 2 and max(layout.size_per_thread) > 1
+    if not loaded or axis % 2 != layout.order[1]:
+        return layout
+    return _side_by_side(tuple(int(extent) for extent in shape), layout.order[0], num_warps, threads_per_warp())
+
+
+@lru_cache(maxsize=4096)
+def _side_by_side(shape: tuple[int, ...], inner: int, num_warps: int, threads: int) -> Any:
+    """Warps along ``inner``, each with a band of columns, of which a thread has up to four in a row."""
+    outer = 1 - inner
+    per_thread, lanes, warps = [1, 1], [1, 1], [1, 1]
+    warps[inner] = min(num_warps, shape[inner])
+    warps[outer] = num_warps // warps[inner]
+    band = shape[inner] // warps[inner]
+    per_thread[inner] = min(4, band)
+    lanes[inner] = min(threads, band // per_thread[inner])
+    lanes[outer] = threads // lanes[inner]
+    return BlockedLayout(per_thread, lanes, warps, [inner, outer])
+
+
 def _weight(layout: Any) -> int:
     """How much a layout is worth keeping: tensor-core layouts most, blocked ones least."""
     if isinstance(layout, (SliceLayout, DotOperandLayout)):

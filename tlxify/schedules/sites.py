@@ -1,8 +1,9 @@
 """Loads that the producer takes over → the places where slots are filled and freed, and the rings that serve them.
 
-Tiles that one dot reads together share a slot, if their loads stand in one block. A slot is freed in the block that
-fills it, behind the last statement that looks at it, so every way through the kernel frees what it fills. Places that
-fill equal tiles one after the other share a ring.
+Tiles that one dot reads together share a slot, if their loads stand in one block with no loop between them: the slot
+is waited for where the first tile is loaded, and the loop may need more slots than there are before the second one is.
+A slot is freed in the block that fills it, behind the last statement that looks at it, so every way through the kernel
+frees what it fills. Places that fill equal tiles one after the other share a ring.
 """
 
 from __future__ import annotations
@@ -70,7 +71,11 @@ def shared(places: Iterable[Place], placed: dict[int, Placed], *, looped: bool) 
 
 
 def _together(facts: Facts, tree: Tree, first: int, second: int) -> bool:
-    return tree.block(facts.loads[first].statement) == tree.block(facts.loads[second].statement)
+    one, other = (facts.loads[number].statement for number in (first, second))
+    if tree.block(one) != tree.block(other):
+        return False
+    begin, end = sorted((tree.begin(one), tree.begin(other)))
+    return not any(begin < tree.begin(loop.span) < end for loop in facts.loops)
 
 
 def _place(facts: Facts, tree: Tree, feeding: Feeding, numbers: tuple[int, ...]) -> Place:
