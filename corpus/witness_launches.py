@@ -146,7 +146,9 @@ def launches_of_tests(select: str = "") -> Recorder:
     """
     recorder = Recorder(tlx.compile)
     files = [str(path) for path in sorted(TESTS.glob("test_*.py")) if path.name not in NOT_OURS]
-    words = ["-q", "--no-header", "-p", "no:cacheprovider", *(["-k", select] if select else []), *files]
+    # What is recorded is tlx's own, which is there before pytest can look at its plugins.
+    quiet = ["-q", "--no-header", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    words = [*quiet, *(["-k", select] if select else []), *files]
     with recorder.listening(), contextlib.redirect_stdout(sys.stderr):
         code = pytest.main(words)
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
+import subprocess
 import sys
 
 import pytest
@@ -193,3 +194,12 @@ def test_the_telling_line_of_a_complaint():
     assert witness.gist("Traceback\nAssertionError: none\n\nx.CompilationError: at 2:4\n    call()\n    ^") == (
         "AssertionError: none"
     )
+
+
+def test_launches_of_tests_are_recorded_from_outside_of_pytest():
+    """By a process that has tlx already: pytest warns of that where tlx is installed together with its plugins."""
+    code = "import witness_launches as w; assert not w.launches_of_tests('no_test_is_called_so').launches"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "corpus", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
