@@ -52,7 +52,7 @@ PAGE = HERE.parent / "docs" / "coverage.md"
 #: How a finding begins that says that the guard leaves a launch to the original: so it is as the contract lays it out.
 ORIGINAL = "the original kernel would run"
 #: Seconds that simulating one kernel may take.
-SIMULATION = 240.0
+SIMULATION = 600.0
 
 
 @dataclass(frozen=True, slots=True)

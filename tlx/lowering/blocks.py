@@ -7,6 +7,7 @@ naive here, but each operation must leave its operands in *one* layout.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ class BlockSemantic(GluonSemantic):  # type: ignore[misc]
     warps: int
     #: whether what is being generated combines elements of long rows
     long_rows = False
+    #: the loops and branches of the function around what is being generated; the code generator says so
+    around: Sequence[ast.AST] = ()
 
     def __init__(self, builder: Any, warps: int) -> None:
         super().__init__(builder)

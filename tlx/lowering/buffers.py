@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..builtin import TLXError, described, unwrap
 from ..types import _SharedValue, buffered_tensor, buffered_tensor_type, mbarrier, mbarrier_type, storage_kind
 from . import versions
 from .barriers import BarrierSemantic
-from .layouts import loaded_layout, shared_layout
+from .layouts import default_layout, loaded_layout, shared_layout
 from .overlap import SlotMap
 
 
@@ -257,9 +258,11 @@ class BufferSemantic(BarrierSemantic):
         return buffered_tensor(raw.handle, ty)
 
     def shared_to_registers(self, buf: Any) -> Any:
-        """A load of 16 bytes a thread, if rows are as long."""
+        """A load; in a loop, where its time counts, of 16 bytes a thread."""
         tile = self._tile(buf, "local_load")
-        layout = loaded_layout(tile.shape, self.warps, tile.layout, tile.dtype.primitive_bitwidth)
+        often = any(isinstance(node, ast.For | ast.While) for node in self.around)
+        wide = loaded_layout(tile.shape, self.warps, tile.layout, tile.dtype.primitive_bitwidth)
+        layout = wide if often else default_layout(tile.shape, self.warps)
         return self.shared_load(tile.gluon(), layout)
 
     def registers_to_shared(self, buf: Any, value: Any) -> None:

@@ -56,6 +56,7 @@ class TLXCodeGenerator(CodeGenerator):  # type: ignore[misc]
         context = self.caller_context
         task = context.task if isinstance(context, TaskContext) else Task(self.builder.options.num_warps)
         self.semantic: Any = TLXSemantic(self.builder, task)
+        self.semantic.around = self.scf_stack
         #: statement list being generated (by identity) → layouts in which its variables must end
         self.endings: dict[int, dict[str, Any]] = {}
         #: expression being generated (by identity) → what to do with its value
