@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from tlx.launch.keys import LaunchCache
 from tlx.launch.pointers import base_of, is_descriptor, is_memory, layout_of, noting_storage, same_storage, storage_of
 from tlx.launch.policy import current, follow
 from tlx.launch.prepare import Guarded, guarded
+from tlx.launch.repeat import Repeats, choice_of_source
 from tlx.launch.routes import asked, choice_of
 from tlx.launch.schedule import Dispatch, Schedule
 from tlx.launch.shortcut import route_to_original
@@ -345,20 +347,41 @@ class Dispatcher:
         """The decorators to launch through; raises `Fallback` if they leave no config."""
         if self.stack.known and self.stack.tuner is None:
             key: Any = None
+            measurable, chosen = True, None
         else:
             assert decision.guard is not None
             views = decision.guard.filled.items()
-            key = (follows, tuple((name, view.itemsize, view.transposed) for name, view in views))
+            measurable = self._measurable(args, kwargs)
+            chosen = None if measurable or not self.stack.known else choice_of_source(self.stack, args, kwargs)
+            key = (follows, measurable, id(chosen), *((name, view.itemsize, view.transposed) for name, view in views))
         with self._lock:
             if key not in self._stacks:
-                self._stacks[key] = self._build_stack(decision, follows, args, kwargs)
+                self._stacks[key] = self._build_stack(decision, follows, args, kwargs, measurable, chosen)
             decision.stacks[follows] = self._stacks[key]
         return decision.stacks[follows]
 
-    def _build_stack(self, decision: Decision, follows: bool, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    @functools.cached_property
+    def _repeats(self) -> Repeats:
+        return Repeats(self.stack)
+
+    def _measurable(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        return self._repeats.measurable(self._adapter.bind(args, kwargs)[0])
+
+    def _build_stack(
+        self,
+        decision: Decision,
+        follows: bool,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        measurable: bool,
+        chosen: Any,
+    ) -> Any:
         if self.stack.known and self.stack.tuner is None:
             return rebuild(self.stack, self._adapter, ())
-        found = self._candidates(decision, follows, args, kwargs)
+        found = self._candidates(decision, follows, args, kwargs, None if chosen is None else [chosen])
+        if not measurable:
+            # With one config Triton's tuner measures nothing.
+            found = found[:1]
         self.candidates = tuple(found)
         configs = [candidate.config for candidate in found]
         if self.stack.known:
@@ -368,14 +391,20 @@ class Dispatcher:
         return tuner_over(self._adapter, self._adapter.arg_names, configs, self._schedule.key)
 
     def _candidates(
-        self, decision: Decision, follows: bool, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        decision: Decision,
+        follows: bool,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        listed: Sequence[Any] | None = None,
     ) -> list[Candidate]:
+        """The configs to choose among: the source's, or the `listed` ones of them, and ours."""
         assert decision.guard is not None
         if self.stack.tuner is None and (not self._schedule.configs or self._schedule.programs is not None):
             return []
         named, _ = self._adapter.bind(args, kwargs)
         stack = self.stack if self.stack.known else Stack((), self.stack.kernel, True)
-        source = self.stack.tuner.configs if self.stack.known else ()
+        source = listed if listed is not None else self.stack.tuner.configs if self.stack.known else ()
         # What a config's hook does to the descriptors of a launch is done when the config is tried.
         pending = {name: None for name, value in named.items() if is_descriptor(value)}
         return candidates(

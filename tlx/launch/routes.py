@@ -10,7 +10,7 @@ from triton.runtime.autotuner import Autotuner
 from tlx.launch.express import Express
 from tlx.launch.guard import Fallback
 
-__all__ = ["Choice", "Follows", "Route", "asked", "choice_of"]
+__all__ = ["Choice", "Follows", "Route", "asked", "choice_of", "tuning_key"]
 
 Extents = tuple[int, ...]
 
@@ -103,13 +103,17 @@ def choice_of(tuner: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Cho
     if type(tuner) is not Autotuner:
         return None
     named = {**dict(zip(tuner.arg_names, args, strict=False)), **kwargs}
+    config = getattr(tuner, "best_config", None)
+    found = Choice(tuner, tuning_key(tuner, named), config)
+    return found if config is not None and found.holds() else None
+
+
+def tuning_key(tuner: Any, named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What one of Triton's tuners keeps its choice for these arguments under, as in `Autotuner.run`."""
     named = {name: value for name, value in named.items() if name in tuner.arg_names}
-    # As in `Autotuner.run`.
     key = [named[name] for name in tuner.keys if name in named]
     key += [str(value.dtype) for value in named.values() if hasattr(value, "dtype")]
-    config = getattr(tuner, "best_config", None)
-    found = Choice(tuner, tuple(key), config)
-    return found if config is not None and found.holds() else None
+    return tuple(key)
 
 
 class Route:

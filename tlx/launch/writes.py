@@ -1,4 +1,4 @@
-"""Which of a kernel's parameters it may write through, read from its text.
+"""Which of a kernel's parameters it may write through and read from, read from its text.
 
 The converter knows what is stored, but a launcher that runs two kernels on one set of arguments must not depend on the
 analysis that it is there to check. So this reads the source kernel once more, and errs to one side only: a parameter
@@ -15,11 +15,12 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import Any
 
 from triton.runtime.jit import JITFunction
 
-__all__ = ["written_parameters"]
+__all__ = ["Access", "accesses", "written_parameters"]
 
 #: Functions of `triton.language`, and methods of tensors and descriptors, that write through their first operand.
 WRITERS = frozenset(
@@ -30,19 +31,39 @@ WRITERS = frozenset(
 READERS = frozenset(("load", "gather", "load_tensor_descriptor"))
 #: Code whose effect nobody reads.
 OPAQUE = frozenset(("inline_asm_elementwise", "call", "extern_elementwise"))
+#: What a store of the same values twice leaves as one would have.
+STORES = frozenset(("store", "scatter", "store_tensor_descriptor"))
+#: How a pointer is passed by name.
+POINTER_NAMES = ("pointer", "desc", "base")
 #: Modules whose functions write only as listed above.
 KNOWN_MODULES = ("triton", "math", "builtins")
 #: Helpers that call helpers are followed so far.
 DEEPEST = 16
 
 
+class Access(Enum):
+    """What is done to memory at one place of a kernel."""
+
+    LOAD = "load"
+    STORE = "store"
+    #: What an atomic does, or nobody knows: made twice, it may leave something else than made once.
+    UPDATE = "update"
+
+
+def accesses(kernel: Any) -> frozenset[tuple[Access, frozenset[str]]]:
+    """Each access of a jit function, with the parameters that its target leads to.
+
+    A target that leads to no pointer at all is an address from elsewhere, such as one loaded from a table.
+    """
+    return frozenset(_Reader(kernel, 0).found())
+
+
 def written_parameters(kernel: Any) -> frozenset[frozenset[str]]:
     """For each place where a jit function writes, the parameters that its target leads to.
 
-    Together they are a superset of the pointers written through. A target that leads to no pointer at all is an address
-    from elsewhere, such as one loaded from a table.
+    Together they are a superset of the pointers written through.
     """
-    return frozenset(_Reader(kernel, 0).written())
+    return frozenset(target for access, target in accesses(kernel) if access is not Access.LOAD)
 
 
 class _Reader:
@@ -56,17 +77,17 @@ class _Reader:
         self.parameters = [argument.arg for argument in self._function.args.args]
         self._leads: dict[str, set[str]] = {name: {name} for name in self.parameters}
 
-    def written(self) -> set[frozenset[str]]:
-        """What each target of a write leads to."""
+    def found(self) -> set[tuple[Access, frozenset[str]]]:
+        """Each access, and what its target leads to."""
         # A name may be used above the line that rebinds it, in a loop: repeat until nothing is new.
         known = -1
         while known != (known := sum(map(len, self._leads.values()))):
             for node in ast.walk(self._function):
                 self._bind(node)
-        found: set[frozenset[str]] = set()
+        found: set[tuple[Access, frozenset[str]]] = set()
         for node in ast.walk(self._function):
             if isinstance(node, ast.Call):
-                found |= self._written_by(node)
+                found |= self._made_by(node)
         return found
 
     def _bind(self, node: ast.AST) -> None:
@@ -94,33 +115,42 @@ class _Reader:
             return self._leads.get(node.id, set())
         if isinstance(node, ast.Call) and _last(node.func) in READERS:
             return set()
+        if isinstance(node, ast.Attribute) and node.attr == "dtype":
+            return set()
         found: set[str] = set()
         for child in ast.iter_child_nodes(node):
             found |= self._lead(child)
         return found
 
-    def _written_by(self, call: ast.Call) -> set[frozenset[str]]:
+    def _made_by(self, call: ast.Call) -> set[tuple[Access, frozenset[str]]]:
         name = _last(call.func)
         operands = [*call.args, *(keyword.value for keyword in call.keywords)]
+        everything = self._lead(call.func) | self._leads_of(operands)
         if name in WRITERS:
             # `ptr.store(x)` and `tl.store(ptr, x)`: what stands before the dot is a module in the second.
-            return {frozenset(self._lead(call.func) or self._leads_of(operands[:1]))}
-        everything = self._lead(call.func) | self._leads_of(operands)
+            access = Access.STORE if name in STORES else Access.UPDATE
+            target = self._lead(call.func) or self._leads_of(call.args[:1])
+            return {(access, frozenset(target or self._leads_of(_named_pointers(call))))}
+        if name in READERS:
+            return {(Access.LOAD, frozenset(everything))}
         function = self._callee(call.func)
         if isinstance(function, JITFunction) and not _known(function.__module__):
-            return self._written_in(function, call, everything)
-        harmless = function is None or _known(getattr(function, "__module__", "") or "")
-        return set() if harmless and name not in OPAQUE else {frozenset({each}) for each in everything}
+            return self._made_in(function, call, everything)
+        # What a parameter stands for, a function of the caller's, is not followed.
+        passed = isinstance(call.func, ast.Name) and call.func.id in self._leads
+        harmless = not passed and (function is None or _known(getattr(function, "__module__", "") or ""))
+        return set() if harmless and name not in OPAQUE else _anything(everything)
 
-    def _written_in(self, function: Any, call: ast.Call, everything: set[str]) -> set[frozenset[str]]:
-        """What a helper writes through, in terms of this function's parameters."""
+    def _made_in(self, function: Any, call: ast.Call, everything: set[str]) -> set[tuple[Access, frozenset[str]]]:
+        """What a helper does, in terms of this function's parameters."""
         if self._depth == DEEPEST or any(isinstance(argument, ast.Starred) for argument in call.args):
-            return {frozenset({each}) for each in everything}
+            return _anything(everything)
         reader = _Reader(function, self._depth + 1)
         given = dict(zip(reader.parameters, call.args, strict=False))
         given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
         return {
-            frozenset(self._leads_of(given[name] for name in target if name in given)) for target in reader.written()
+            (access, frozenset(self._leads_of(given[name] for name in target if name in given)))
+            for access, target in reader.found()
         }
 
     def _leads_of(self, nodes: Iterable[ast.expr]) -> set[str]:
@@ -133,6 +163,15 @@ class _Reader:
         if isinstance(node, ast.Attribute):
             return getattr(self._callee(node.value), node.attr, None)
         return None
+
+
+def _anything(parameters: Iterable[str]) -> set[tuple[Access, frozenset[str]]]:
+    """What may be done with these parameters where nobody looks: each may be read, and written in any way."""
+    return {(access, frozenset({each})) for access in (Access.LOAD, Access.UPDATE) for each in parameters}
+
+
+def _named_pointers(call: ast.Call) -> list[ast.expr]:
+    return [keyword.value for keyword in call.keywords if keyword.arg in POINTER_NAMES]
 
 
 def _last(node: ast.expr) -> str:

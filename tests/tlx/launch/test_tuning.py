@@ -275,26 +275,29 @@ def test_the_source_s_key_decides_when_to_tune_again(bench):
     assert counts == [5, 1, 5]
 
 
-def test_pruning_and_hooks_see_the_source_s_names(bench):
+def test_pruning_sees_the_source_s_names(bench):
     seen = []
 
     def prune(configs, named, **kwargs):
         seen.append((named["M"], [config.num_stages for config in configs]))
         return [config for config in configs if config.kwargs["BLOCK_N"] == 128]
 
-    kernel = bench.bind(
-        triton.autotune(
-            CONFIGS,
-            key=["M"],
-            do_bench=fastest(bench.log, 128, 3),
-            prune_configs_by={"early_config_prune": prune},
-            pre_hook=lambda named, reset_only=False: seen.append((named["c_ptr"].data_ptr(), reset_only)),
-        )
-    )
+    pruned = {"early_config_prune": prune}
+    tuned = triton.autotune(CONFIGS, key=["M"], do_bench=fastest(bench.log, 128, 3), prune_configs_by=pruned)
+    bench.bind(tuned)[grid_of](*operands())
+    assert seen == [(512, [3, 3, 6, 4])]
+
+
+def test_hooks_see_the_source_s_names(bench):
+    seen = []
+
+    def hook(named, reset_only=False):
+        seen.append((named["c_ptr"].data_ptr(), reset_only))
+
+    kernel = bench.bind(triton.autotune(CONFIGS, key=["M"], do_bench=fastest(bench.log), pre_hook=hook))
     args = operands()
     kernel[grid_of](*args)
-    assert seen[0] == (512, [3, 3, 6, 4])
-    assert seen[1:] == [(args[2].data_ptr(), False)] * 2 + [(args[2].data_ptr(), True)]
+    assert seen == [(args[2].data_ptr(), False)] * 4 + [(args[2].data_ptr(), True)]
 
 
 def test_reset_and_restore_wrap_each_trial(bench):
@@ -312,14 +315,14 @@ def test_reset_and_restore_wrap_each_trial(bench):
             history.append("restore")
 
     tuned = triton.autotune(
-        CONFIGS[:1], key=["M"], do_bench=fastest(bench.log), reset_to_zero=["c_ptr"], restore_value=["c_ptr"]
+        CONFIGS, key=["M"], do_bench=fastest(bench.log), reset_to_zero=["c_ptr"], restore_value=["c_ptr"]
     )
     kernel = bench.bind(tuned)
     args = operands()
     args[2] = Output(args[2].address)
     kernel[grid_of](*args)
-    # Two trials (the source's config and a deeper one), then the output is cleared for the launch that counts.
-    assert history == ["zero", "save", "restore"] * 2 + ["zero"]
+    # Four trials (the source's configs and deeper ones), then the output is cleared for the launch that counts.
+    assert history == ["zero", "save", "restore"] * 4 + ["zero"]
 
 
 def test_the_hook_of_the_chosen_config_runs_at_every_launch(bench):
