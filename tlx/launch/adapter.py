@@ -349,10 +349,11 @@ class Adapter:
 
 
 def _config_key(kwargs: Mapping[str, Any], tensors: Sequence[str]) -> Any:
-    """What tells configs of one description apart; 1, 1.0 and True are different constexprs."""
+    """What tells configs of one description apart: 1, 1.0 and True are different constexprs, so are 0.0 and -0.0."""
     if tensors:
         kwargs = {name: value for name, value in kwargs.items() if name not in tensors}
-    key = (*kwargs, *kwargs.values(), *map(type, kwargs.values()))
+    values = [value or str(value) if type(value) is float else value for value in kwargs.values()]
+    key = (*kwargs, *values, *map(type, kwargs.values()))
     try:
         hash(key)
     except TypeError:

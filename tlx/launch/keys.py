@@ -116,6 +116,9 @@ def _describer(number: int, args: Sequence[Any], named: Sequence[Any]) -> Descri
             parts += [f"{variable}.base.data_ptr()", f"{variable}.base.dtype", f"place({variable}.base)"]
             parts += [f"tuple({variable}.{what})" for what in ("shape", "strides", "block_shape")]
             parts += [f"{variable}.padding", f"getattr({variable}, 'round_f32_to_tf32', False)"]
+        elif type(value) is float:
+            # 0.0 and -0.0 are equal, and 1 / x is not.
+            parts.append(f"{variable} or str({variable})")
         elif _is_plain(value):
             parts.append(variable)
         else:

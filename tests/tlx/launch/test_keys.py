@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+import triton
 
 import tlx.launch as launch
 from tests.tlx.launch import kernels
@@ -49,6 +50,23 @@ def test_another_launch_is_another_decision(args, kwargs):
     decisions = Decisions()
     assert decisions.ask(Memory(64), 3) != decisions.ask(*args, **kwargs)
     assert decisions.ask(Memory(64), 3) == 1
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_the_sign_of_zero_counts(by_name):
+    decisions = Decisions()
+    found = [decisions.ask(Memory(64), x=x) if by_name else decisions.ask(Memory(64), x) for x in (0.0, -0.0, 0.0)]
+    assert found == [1, 2, 1]
+
+
+def test_the_sign_of_zero_counts_in_what_heuristics_say(bench):
+    """They may go by what the description of a launch does not tell."""
+    zeros = iter((0.0, -0.0))
+    kernel = bench.bind(triton.heuristics({"ACTIVATION": lambda named: next(zeros)}))
+    args = operands()
+    for _ in range(2):
+        kernel[grid_of](*args, **TILES)
+    assert [str(entry.arguments["ACTIVATION"]) for entry in bench.log] == ["0.0", "-0.0"]
 
 
 def test_names_of_keywords_count():
