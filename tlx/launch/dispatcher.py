@@ -88,7 +88,7 @@ class Dispatcher:
                 )
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-        """Launch (or with `warmup` only compile) whichever kernel is right for these arguments."""
+        """Launch whichever kernel is right for these arguments, or with `warmup` only compile."""
         return self.warmup(*args, grid=grid, **kwargs) if warmup else self.launch(args, kwargs, grid)
 
     def launch(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Any:
@@ -213,13 +213,16 @@ class Dispatcher:
             decision.routes[follows] = found
 
     def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
-        """Compile without launching: the specialized kernel if it would run, for every config; else the original."""
+        """Compile without launching: the specialized kernel too if it would run, for every config.
+
+        Returns what the original's warmup does: whoever launches a compiled kernel gives it the source's arguments.
+        """
         decision = self.decide(args, kwargs)
         if decision.fallback is None:
             try:
                 stack = self._stack_for(decision, callable(grid), args, kwargs)
                 with self._lock:
-                    return stack.warmup(*args, grid=Ticket(grid, decision), **kwargs)
+                    stack.warmup(*args, grid=Ticket(grid, decision), **kwargs)
             except (Unusable, Fallback) as refusal:
                 self._tell(refusal.fallback if isinstance(refusal, Unusable) else refusal)
         return self.original.warmup(*args, grid=grid, **kwargs)

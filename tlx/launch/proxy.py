@@ -57,7 +57,7 @@ class Specialized:
         return lambda *args, **kwargs: launch(args, kwargs, grid)
 
     def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
-        """Compile for these arguments without launching."""
+        """Compile for these arguments without launching: either kernel; the original is what it returns."""
         return self._dispatcher.warmup(*args, grid=grid, **kwargs)
 
     def resolve(

@@ -80,8 +80,9 @@ class Bench:
 
         def original(*args, grid, warmup, **kwargs):
             named = {**dict(zip(names, args, strict=False)), **kwargs}
-            self.log.append(Launch("original", named, grid(named) if callable(grid) else grid, {}))
-            return "original"
+            name = "original" if not warmup else "warmup of the original"
+            self.log.append(Launch(name, named, grid(named) if callable(grid) else grid, {}))
+            return name
 
         self.source.run = original
         self.converted = Recording(changes.pop("converted", kernels.persistent), self.log, limit)

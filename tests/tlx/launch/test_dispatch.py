@@ -388,7 +388,7 @@ def test_mocks_warm_up_the_original(bench, caplog):
     kernel = bench.bind()
     mocks = [MockTensor("float16") for _ in range(3)]
     kernel.warmup(*mocks, *operands()[3:], grid=(1,), **TILES)
-    assert bench.ran == ["original"]
+    assert bench.ran == ["warmup of the original"]
     assert caplog.records == []
 
 
