@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from triton.runtime.errors import OutOfResources
@@ -37,6 +37,7 @@ class Decision:
     """What was decided for launches of one description: why the original runs, or how the converted kernel does."""
 
     __slots__ = (
+        "by_config",
         "device",
         "fallback",
         "guard",
@@ -60,8 +61,9 @@ class Decision:
         tensors: tuple[str, ...] = (),
         named_tensors: tuple[str, ...] = (),
         processors: int = 1,
-        storages: tuple[Bounded, ...] = (),
+        storages: list[Bounded] | None = None,
         device: int | None = None,
+        by_config: Callable[[Decision, Mapping[str, Any], Sequence[str]], Guarded] | None = None,
     ) -> None:
         self.fallback = None if fallback is None else fallback.untraced()
         self.guard = guard
@@ -70,7 +72,10 @@ class Decision:
         self.named_tensors = named_tensors
         #: Tensors whose storage the guard went by (name, position or -1), and what it was: it must still be that for
         #: the decision to hold.
-        self.storages = storages
+        self.storages: list[Bounded] = [] if storages is None else storages
+        #: Where the guard reads what configs or heuristics set: what it says to arguments as they reach the kernel, of
+        #: which those named come by position. Raises `Fallback`.
+        self.by_config = by_config
         #: The device whose launches are described; `None` where the decision is for launches of any description.
         self.device = device
         #: SMs of the device.
@@ -92,7 +97,14 @@ class Decision:
     def twin(self) -> Decision:
         """The same with routes and prepared launches of its own, for what stands between the caller and the kernel."""
         twin = Decision(
-            self.fallback, self.guard, self.tensors, self.named_tensors, self.processors, self.storages, self.device
+            self.fallback,
+            self.guard,
+            self.tensors,
+            self.named_tensors,
+            self.processors,
+            self.storages,
+            self.device,
+            self.by_config,
         )
         twin.stacks, twin.trial = self.stacks, self.trial
         return twin
@@ -186,6 +198,10 @@ class Adapter:
                 options[name] = value
         return named, options
 
+    def defaulted(self, reaching: Mapping[str, Any]) -> dict[str, Any]:
+        """The source's arguments among what reaches it, and the defaults of those that do not."""
+        return self.bind((), reaching)[0]
+
     def warmup(self, *args: Any, grid: Ticket, **kwargs: Any) -> Any:
         """Compile for these arguments without launching."""
         return self.run(*args, grid=grid, warmup=True, **kwargs)
@@ -225,8 +241,6 @@ class Adapter:
 
     def prepare(self, decision: Decision, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Prepared:
         """The launch under the config in `kwargs`; raises `Fallback` if there is none."""
-        guard = decision.guard
-        assert guard is not None
         named, options = self.bind(args, kwargs)
         if options.get("num_ctas", 1) != 1:
             raise Fallback("clusters", f"num_ctas={options['num_ctas']}: converted kernels do not use clusters")
@@ -235,6 +249,10 @@ class Adapter:
         for name in self._required:
             if name not in named:
                 raise Fallback("unknown-config", f"the launch does not say {name}; only the original's decorators know")
+        guard = decision.guard
+        if decision.by_config is not None:
+            guard = decision.by_config(decision, named, self.arg_names[: len(args)])
+        assert guard is not None
         warps, stages = options.get("num_warps", DEFAULT_WARPS), options.get("num_stages", DEFAULT_STAGES)
         overrides = {name: options[name] for name in OVERRIDES if name in options}
         plan = plan_ring(self._schedule, self._boxes, guard.filled, {**named, **overrides}, warps, stages)

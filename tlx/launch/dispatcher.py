@@ -10,13 +10,14 @@ from typing import Any
 
 from tlx.launch import chip, switches
 from tlx.launch.adapter import Adapter, Decision, Ticket, Unusable
+from tlx.launch.asking import Guarding
 from tlx.launch.chooser import Chooser
 from tlx.launch.fingerprint import fingerprint_of
 from tlx.launch.guard import Fallback
 from tlx.launch.keys import LaunchCache
-from tlx.launch.pointers import base_of, is_descriptor, is_memory, layout_of, noting_storage, same_storage, storage_of
+from tlx.launch.pointers import base_of, is_descriptor, is_memory, same_storage
 from tlx.launch.policy import current, follow
-from tlx.launch.prepare import Guarded, guarded
+from tlx.launch.prepare import Guarded
 from tlx.launch.repeat import Repeats, choice_of_source
 from tlx.launch.routes import asked, choice_of
 from tlx.launch.schedule import Dispatch, Schedule
@@ -83,6 +84,7 @@ class Dispatcher:
             self.candidates: tuple[Candidate, ...] = ()
             if self.stack.kernel is not None:
                 configs = self.stack.tuner.configs if self.stack.tuner is not None else ()
+                self._guarding = Guarding(self._guard, self.stack, self._schedule)
                 self._adapter = Adapter(
                     self.stack.kernel, self.converted, self._boxes, self._schedule, self.counters, configs
                 )
@@ -245,15 +247,15 @@ class Dispatcher:
             if never is not None:
                 raise never
             named, _ = self._adapter.bind(args, kwargs)
-            chosen = _as_config(config)
-            if chosen is not None and self.stack.tuner is None:
-                # Without a tuner, what a config says is said by the call.
-                named |= chosen.kwargs
             tensors = tuple(name for name, value in named.items() if is_memory(value))
-            decided = Decision(None, self._ask_guard(named, tensors), tensors)
             follows = callable(grid)
+            chosen = _as_config(config)
+            if chosen is None:
+                allowed = self._guarding.first(named, tensors, self._reaching(args, kwargs))
+                chosen = self._first_config(Decision(None, allowed, tensors), follows, args, kwargs)
             given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
-            named = self.stack.complete(given, chosen or self._first_config(decided, follows, args, kwargs))
+            named = self.stack.complete(given, chosen)
+            decided = Decision(None, self._guarding.ask(self._adapter.defaulted(named), tensors), tensors)
             ready = self._adapter.prepare(decided, (), named)
             # Whoever names a config says what its grid is.
             extents = asked(grid, ready.meta, ready.layout.tensors, (), named)
@@ -297,31 +299,31 @@ class Dispatcher:
             refusal = chip.refusal([(name, base_of(named[name])) for name in tensors])
             if refusal is not None:
                 raise refusal
-            with noting_storage() as noted:
-                found = self._ask_guard(named, tensors)
-            by_name = tuple(name for name in tensors if name in kwargs)
-            positions = {name: position for position, name in enumerate(self._adapter.arg_names[: len(args)])}
-            bounded = set(map(id, noted))
-            storages = tuple(
-                (name, positions.get(name, -1), storage_of(base_of(named[name])), layout_of(base_of(named[name])))
-                for name in tensors
-                if id(base_of(named[name])) in bounded
+            found, storages = self._guarding.noting(
+                lambda: self._guarding.first(named, tensors, self._reaching(args, kwargs)),
+                named,
+                tensors,
+                self._adapter.arg_names[: len(args)],
             )
+            by_name = tuple(name for name in tensors if name in kwargs)
             processors = 1 if device is None else chip.processors(device)
-            return Decision(None, found.detached(), tensors, by_name, processors, storages, device)
+            by_config = self._ask_by_config if self._guarding.varies else None
+            return Decision(None, found, tensors, by_name, processors, storages, device, by_config)
         except Fallback as refusal:
             return Decision(self._tell(refusal), device=device)
 
-    def _ask_guard(self, named: Mapping[str, Any], tensors: tuple[str, ...]) -> Guarded:
-        """What the guard says to these arguments of the source; its answer still holds the tensors."""
-        named = {**named, **self.stack.agreed}
-        try:
-            return guarded(self._guard(**named), named, tensors)
-        except Fallback:
-            raise
-        except Exception as error:
-            # Wrong arguments are for the original to complain about; a fault of the guard must not stop a program.
-            raise Fallback("guard-error", f"the guard failed: {type(error).__name__}: {error}") from error
+    def _ask_by_config(self, decision: Decision, named: Mapping[str, Any], positional: Sequence[str]) -> Guarded:
+        """What the guard says to arguments as they reach the kernel; notes in `decision` whose storage that went by."""
+        tensors = decision.tensors
+        found, storages = self._guarding.noting(lambda: self._guarding.ask(named, tensors), named, tensors, positional)
+        known = {name for name, *_ in decision.storages}
+        decision.storages += [storage for storage in storages if storage[0] not in known]
+        return found
+
+    def _reaching(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[[Any], dict[str, Any]]:
+        """The source's arguments as they reach it under a config, by name."""
+        given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
+        return lambda config: self._adapter.defaulted(self.stack.complete(given, config))
 
     def _launch_through_stack(
         self, decision: Decision, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any
@@ -406,6 +408,7 @@ class Dispatcher:
         if self.stack.tuner is None and (not self._schedule.configs or self._schedule.programs is not None):
             return []
         named, _ = self._adapter.bind(args, kwargs)
+        given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
         stack = self.stack if self.stack.known else Stack((), self.stack.kernel, True)
         source = listed if listed is not None else self.stack.tuner.configs if self.stack.known else ()
         # What a config's hook does to the descriptors of a launch is done when the config is tried.
@@ -415,8 +418,8 @@ class Dispatcher:
             self._boxes,
             decision.guard.filled,
             lambda config: {
-                **stack.complete(named, config),
-                **config.kwargs,
+                **named,
+                **stack.complete(given, config),
                 **(pending if config.pre_hook is not None else {}),
             },
             source,

@@ -412,12 +412,6 @@ class TestWhatAConfigFixes:
         tuned = triton.autotune(configs, key=["M"], do_bench=lambda call, quantiles: [call() and 1.0] * 3)
         assert bench.bind(tuned, guard=self.guard)[grid_of](*operands()) == "specialized"
 
-    def test_configs_that_differ_leave_it_to_the_original(self, bench):
-        configs = [triton.Config(TILES, num_warps=8), triton.Config({**TILES, "BLOCK_K": 32}, num_warps=8)]
-        tuned = triton.autotune(configs, key=["M"], do_bench=lambda call, quantiles: [1.0] * 3)
-        found = bench.bind(tuned, guard=self.guard).resolve(*operands(), grid=grid_of)
-        assert (found.path, found.code) == ("original", "guard-error")
-
     def test_without_a_tuner_a_config_is_what_the_call_says(self, bench):
         kernel = bench.bind(guard=self.guard)
         assert kernel.resolve(*operands(), grid=grid_of, config={**TILES, "num_warps": 8}).path == "specialized"
