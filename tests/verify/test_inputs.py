@@ -51,6 +51,15 @@ def test_fallbacks_and_special_data_are_tried():
     assert "ACTIVATION = 'relu'" in NAMES
 
 
+def test_a_size_that_a_config_sets_is_never_another():
+    """The launcher sees what the config says: no launch of it has a depth of 0."""
+    config = replace(samples.CONTRACT.configs[0], values=(*samples.CONTRACT.configs[0].values, ("K", 64)))
+    fixed = edge_cases(replace(samples.CONTRACT, configs=(config,), tuned=("K",)))
+    assert "K = 0" in NAMES
+    assert {"M = 0", "N = 0"} <= {case.name for case in fixed}
+    assert not [case for case in fixed if case.zeroed == "K" or (case.path == "original" and "K = " in case.name)]
+
+
 def test_equal_launches_get_equal_inputs_in_different_memory():
     case = case_named("2 trips")
     first, second = make_arguments(samples.CONTRACT, case, 0), make_arguments(samples.CONTRACT, case, 1)

@@ -57,6 +57,12 @@ def _suited(contract: Contract, case: Case) -> Case | None:
                 return None
     if case.zeroed is not None and bounds.get(case.zeroed, (0, None))[0] > 0:
         return None
+    # A size that the config sets is what the config sets it to, whatever a case would have it be.
+    fixed = case.constants(contract)
+    if case.zeroed in fixed:
+        return None
+    if case.path == "original" and any(fixed.get(name, value) != value for name, value in case.values):
+        return None
     layouts = dict(case.layouts)
     for tensor in contract.tensors:
         if not tensor.layouts or (layout := case.layout(tensor.name)) in tensor.layouts:
