@@ -19,6 +19,7 @@ from .conversion import Conversion
 from .demands import Demand, Once, demands, in_place, met
 from .diagnostics import Decline, Diagnostic
 from .facts import Facts
+from .files import sidecar_of
 from .fingerprint import fingerprint
 from .inline import written_out
 from .layout import line_length
@@ -121,7 +122,7 @@ def convert(
         pieces += [piece] if piece is not None else []
     if not pieces:
         return FileConversion(source, tuple(outcome for outcome, _ in results))
-    side = path.with_name(f"{path.stem}_tlx.py")
+    side = sidecar_of(path)
     sidecar = blocks.sidecar(path.name, pieces, blocks.licence_of(source.text))
     conversion = FileConversion(
         source,

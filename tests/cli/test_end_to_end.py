@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tlxify.hook import conversions
+
 CORPUS = Path(__file__).parents[2] / "corpus" / "gemm" / "matmul.py"
+NAMES = ["03-matrix-multiplication.py", "with space.py", "1num.py", "k.v2.py"]
 HEADER = "import triton\nimport triton.language as tl\n\n\n"
 GEMM = """\
 @triton.jit
@@ -162,3 +165,21 @@ def test_each_stage_can_be_dumped(run, gemm, stage):
     assert result.exit_code == 0, result.output
     assert "matmul_kernel" in result.stdout
     assert " object at 0x" not in result.stdout, "a dump is the same in every run"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_whose_name_is_no_identifier_is_written_verified_and_reverted(run, tmp_path, name):
+    file = tmp_path / name
+    shutil.copy(CORPUS, file)
+    assert run("convert", "--write", file).exit_code == 0
+    (sidecar,) = tmp_path.glob("*_tlx.py")
+    assert f"import {sidecar.stem} as _specialized" in file.read_text()
+    for written in (file, sidecar):
+        verified = run("verify", "--upto", "protocol", written)
+        assert verified.exit_code == 0, verified.output
+        assert "matmul_kernel: protocol" in verified.output
+    assert conversions([str(file), str(sidecar)]) == [str(file)]
+    assert run("convert", "--write", file).exit_code == 0
+    assert run("revert", file).exit_code == 0
+    assert file.read_text() == CORPUS.read_text()
+    assert list(tmp_path.iterdir()) == [file]

@@ -116,6 +116,21 @@ def test_a_tree_may_get_descriptors_alone(tree: Path, tmp_path: Path):
     assert "make_block_ptr" not in written
 
 
+def test_a_copy_never_writes_over_a_file_of_yours(tree: Path, tmp_path: Path):
+    copy = tmp_path / "copy"
+    (tree / "ops" / "gemm_tlx.py").write_text("mine = 1\n")
+    for name in ("03-gemm.py", "a-b.py", "a b.py"):
+        (tree / name).write_text(GEMM)
+    result = run(tree, "--output-dir", copy)
+    assert result.exit_code == 1
+    assert result.stdout.count("TLX122") == 2
+    assert (copy / "ops" / "gemm_tlx.py").read_text() == "mine = 1\n"
+    assert (copy / "ops" / "gemm.py").read_text() == GEMM
+    assert "import _03_gemm_tlx as _specialized" in (copy / "03-gemm.py").read_text()
+    (bound,) = [name for name in ("a-b.py", "a b.py") if "_a_b_tlx" in (copy / name).read_text()]
+    assert f"edit {bound} and" in (copy / "_a_b_tlx.py").read_text()
+
+
 def test_the_copy_must_be_a_place_of_its_own(tree: Path, tmp_path: Path):
     for place in (tree / "out", tree, tmp_path):
         assert run(tree, "--output-dir", place).exit_code == 2

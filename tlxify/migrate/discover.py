@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..files import SIDECAR
+
 #: Folders that hold what tools made. Hidden ones (`.git`, `.venv`, `.tox`) are left out as well.
 NOISE = frozenset({"__pycache__", "build", "node_modules", "site-packages"})
 #: A folder with this file is a virtual environment.
 ENVIRONMENT = "pyvenv.cfg"
 #: Without this word in its text a file has no kernel (measured: reading costs a hundredth of parsing).
 WORD = b"triton"
-#: How the name of a sidecar ends: what `convert --write` puts beside a source.
-SIDECAR = "_tlx.py"
 
 
 @dataclass(frozen=True, slots=True)

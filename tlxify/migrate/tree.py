@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..files import FileError, reencode, write_atomic, write_conversion
+from ..files import FileError, converted_from, reencode, sidecar_of, write_atomic, write_conversion
 from .discover import Found
 from .record import FileRecord, Texts
 
@@ -53,7 +53,10 @@ class Copy:
         place = self.places[found.root]
         relative = place if found.path == found.root else place / found.path.relative_to(found.root)
         target = self.folder / relative
-        write_atomic(target.with_name(f"{target.stem}_tlx.py"), texts.sidecar.encode())
+        sidecar = sidecar_of(target)
+        if sidecar.exists() and not converted_from(sidecar, target):
+            raise FileError(f"{sidecar.name} lies beside it and was not written by tlxify for it; rename one of them")
+        write_atomic(sidecar, texts.sidecar.encode())
         write_atomic(target, reencode(texts.patched, found.path.read_bytes()))
         return self.output / relative
 
