@@ -1,8 +1,8 @@
 """Files on disk: atomic writes, `--write` with its backup, and `revert`, which undoes it byte for byte.
 
-`--write` leaves three files: FILE with the binding lines, a sidecar with the specialized kernels, and FILE.orig with the
-original bytes. The sidecar is called FILE's stem + `_tlx.py`, made a name that can be imported where that is none. Its
-last line records the hashes of FILE before and after, so `revert` knows whether FILE was edited since and whether
+`--write` leaves three files: FILE with the binding lines, a sidecar with the specialized kernels, and FILE.orig with
+the original bytes. The sidecar is called FILE's stem + `_tlx.py`, made a name that can be imported where it is none.
+Its last line records the hashes of FILE before and after, so `revert` knows whether FILE was edited since and whether
 FILE.orig is still the original.
 """
 

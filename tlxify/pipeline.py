@@ -27,7 +27,7 @@ from .model import Constant, Helper, Kernel, Module, Unresolved, walk
 from .outcome import FileConversion, KernelOutcome, VerdictWord
 from .parse.forms import other_forms
 from .parse.kernels import enclosed_kernels, find_kernels, kernel_named, nested_kernels, returns_nothing
-from .parse.module import parse_module
+from .parse.module import NESTED, nested, parse_module
 from .plan import AUTO, Form, Plan
 from .reach import reach
 from .rewrites import blocks
@@ -110,13 +110,19 @@ def convert(
     """
     source = _written_by_user(source)
     module = parse_module(source)
+    try:
+        chosen = _chosen(module, kernels, elsewhere)
+    except RecursionError:
+        if not nested(module.tree):
+            raise
+        raise Decline("TLX104", None, what=NESTED) from None
     width = line_length(Path(source.path))
     results: list[tuple[KernelOutcome, blocks.Piece | None]] = []
     pieces: list[blocks.Piece] = []
     path = Path(source.path)
     own_tiles = (tiles or tiles_of(path)) == "own"
     ways = Ways(target, SCHEDULES[schedule], profitable, own_tiles, tier, contracts_of(path))
-    for kernel in _chosen(module, kernels, elsewhere):
+    for kernel in chosen:
         outcome, piece = _convert_one(kernel, pieces, width, ways)
         results.append((outcome, piece))
         pieces += [piece] if piece is not None else []
@@ -157,6 +163,17 @@ def _convert_one(
     The reason is what the last demand finds in the way of the first form. Where the profit gate alone is against a
     kernel, that is said.
     """
+    try:
+        return _converted(kernel, beside, width, ways)
+    except RecursionError:
+        if not nested(kernel.module.tree):
+            raise
+        return _refused(kernel, Diagnostic.of("TLX104", kernel.span, what=NESTED)), None
+
+
+def _converted(
+    kernel: Kernel, beside: list[blocks.Piece], width: int, ways: Ways
+) -> tuple[KernelOutcome, blocks.Piece | None]:
     first, others = _Form(kernel, beside, width, ways), Once(_Form(k, beside, width, ways) for k in other_forms(kernel))
     for demand in demands(profitable=ways.profitable):
         outcome, piece = first.converted(demand)

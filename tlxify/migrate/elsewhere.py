@@ -22,9 +22,9 @@ def launched_elsewhere(source: SourceFile, roots: Sequence[str]) -> frozenset[st
     """The names of jit functions of a file that would pass for helpers, but that other files below `roots` launch."""
     try:
         module = parse_module(source)
-    except Decline:
+        kernels = {id(kernel.node) for kernel in find_kernels(module)}
+    except (Decline, RecursionError):
         return frozenset()
-    kernels = {id(kernel.node) for kernel in find_kernels(module)}
     asked = {
         name: helper.node.lineno
         for name, helper in module.helpers.items()

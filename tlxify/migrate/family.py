@@ -51,7 +51,7 @@ def families(source: SourceFile, elsewhere: frozenset[str] = frozenset()) -> dic
     """
     try:
         return {kernel.name: family(kernel) for kernel in find_kernels(parse_module(source), elsewhere)}
-    except Decline:
+    except (Decline, RecursionError):
         return {}
 
 

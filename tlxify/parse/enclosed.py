@@ -61,12 +61,13 @@ def arguments(function: ast.FunctionDef) -> Iterator[str]:
 
 def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements with those in the arms of conditions, `try` and `with`."""
-    for statement in body:
-        yield statement
-        match statement:
-            case ast.If() | ast.Try() | ast.With():
-                for child in ast.iter_child_nodes(statement):
-                    if isinstance(child, ast.stmt):
-                        yield from statements_of([child])
-                    elif isinstance(child, ast.ExceptHandler):
-                        yield from statements_of(child.body)
+    pending: list[ast.AST] = list(reversed(body))
+    while pending:  # no recursion: one `elif` lies in the other
+        match pending.pop():
+            case ast.If() | ast.Try() | ast.With() as statement:
+                yield statement
+                pending += reversed(list(ast.iter_child_nodes(statement)))
+            case ast.ExceptHandler(body=inner):
+                pending += reversed(inner)
+            case ast.stmt() as statement:
+                yield statement

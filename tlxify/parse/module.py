@@ -19,6 +19,10 @@ from .names import collect_names
 
 #: Why a name that several statements bind has no meaning.
 SEVERAL = "it is defined in several ways"
+#: What neither Python's parser nor a walk over its trees can follow.
+NESTED = "an expression, or statements, of hundreds of levels"
+#: A tree of so many levels may end Python's recursion: several calls go with each, of a thousand that it allows.
+LEVELS = 100
 #: The launcher notices another helper or constant by its text; functions of Triton's are no part of that.
 CHOSEN = "which function of Triton it is, the program chooses when it runs"
 
@@ -52,6 +56,8 @@ def parse_alone(source: SourceFile, importable: Importable, inside: int | None =
     """The module, or what a function in it sees, without imports. Raises Decline TLX101 if it does not parse."""
     try:
         tree = ast.parse(source.text, filename=source.path)
+    except (RecursionError, MemoryError):
+        raise Decline("TLX101", None, why=f"{NESTED}, deeper than Python's parser goes") from None
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         column = max(0, (getattr(error, "offset", None) or 1) - 1)
@@ -85,6 +91,14 @@ def parse_alone(source: SourceFile, importable: Importable, inside: int | None =
             spans[name] = Span.of(found[0].statement)
     imported.update((name, Unresolved(ARGUMENT)) for function in chain for name in arguments(function))
     return Parsed(module, bound, aliases, imported, forms)
+
+
+def nested(tree: ast.AST) -> bool:
+    """Whether a tree is so deep that walking it ends Python's recursion, for which no fault of ours is needed."""
+    layer: list[ast.AST] = [tree]
+    for _ in range(LEVELS):
+        layer = [child for node in layer for child in ast.iter_child_nodes(node)]
+    return bool(layer)
 
 
 def literal_value(node: ast.expr | None, names: Names) -> object:
