@@ -60,6 +60,46 @@ def test_nan_and_infinity_must_be_in_the_same_places():
         assert outcome(converted, source).mismatch.startswith(f"c[{place[0]}, {place[1]}]")
 
 
+#: By type: its largest number, and the least magnitude that rounds to infinity.
+ENDS = {"fp16": (65504.0, 65520.0), "bf16": (3.3895313892515355e38, 3.3961775292304601e38)}
+
+
+@pytest.mark.parametrize("dtype", ENDS)
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_infinity_agrees_with_the_largest_number_where_the_exact_value_is_at_that_edge(dtype, sign, swapped):
+    kind = ml_dtypes.bfloat16 if dtype == "bf16" else np.float16
+    largest, edge = ENDS[dtype]
+    infinite = sign * np.inf
+
+    def found(exact_value, finite_value, infinite=infinite):
+        exact = EXACT.copy()
+        exact[3, 5] = exact_value
+        one, other = exact.astype(kind), exact.astype(kind)
+        one[3, 5], other[3, 5] = infinite, finite_value
+        return outcome(*((other, one) if swapped else (one, other)), exact, dtype)
+
+    for exact in (largest, edge, edge * (1 + 2.0**-11)):
+        agreed = found(sign * exact, sign * largest)
+        assert agreed.passed
+        assert not agreed.identical
+    # Farther off, of the other sign, or with a number that is not near the edge itself: wrong.
+    assert found(sign * largest / 2, sign * largest).mismatch.startswith("c[3, 5] is ")
+    assert found(sign * edge * 1.03, sign * largest).mismatch.startswith("c[3, 5] is ")
+    assert found(infinite, sign * largest).mismatch.startswith("c[3, 5] is ")
+    assert found(sign * edge, -sign * largest).mismatch.startswith("c[3, 5] is ")
+    assert found(sign * edge, sign * largest / 2).mismatch.startswith("c[3, 5] is ")
+    assert found(sign * edge, sign * largest, -infinite).mismatch.startswith("c[3, 5] is ")
+
+
+def test_without_an_oracle_infinity_is_no_number():
+    source = EXACT.astype(np.float16)
+    source[0, 0] = 65504.0
+    converted = source.copy()
+    converted[0, 0] = np.inf
+    assert outcome(converted, source, None).mismatch.startswith("c[0, 0] is ")
+
+
 def test_an_element_left_unwritten_is_a_mismatch_whatever_it_holds():
     source = EXACT.astype(np.float16)
     unwritten = np.zeros(source.shape, bool)

@@ -41,9 +41,11 @@ class Allocation:
         if not flat.flags.c_contiguous:
             raise TypeError("the array that owns the memory must be contiguous; pass a view of it instead")
         self.owner = owner
-        self.bytes: np.ndarray = np.ndarray((owner.nbytes,), np.uint8, buffer=flat.reshape(-1).view(np.uint8).data)
-        self.bytes.flags.writeable = owner.flags.writeable
-        self.bytes = self.bytes[first:last]
+        whole: np.ndarray = np.ndarray((owner.nbytes,), np.uint8, buffer=flat.reshape(-1).view(np.uint8).data)
+        whole.flags.writeable = owner.flags.writeable
+        stop = owner.nbytes if last is None else last
+        # Not a slice: an empty one forgets where it begins.
+        self.bytes: np.ndarray = np.ndarray((stop - first,), np.uint8, whole, first)
         self.start = Allocation._next + first % _ALIGNMENT
         self.stop = self.start + self.bytes.size
         Allocation._next = -(-(self.stop + _GAP) // _ALIGNMENT) * _ALIGNMENT
@@ -79,6 +81,8 @@ def _extent(array: np.ndarray) -> Allocation:
     """The bytes from the first to the last element of ``array``, as an allocation of its own."""
     owner = _owner(array)
     low = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    if not array.size:  # neither a first element nor a last one: nothing, where it would begin
+        return Allocation(owner, low, low)
     high = low + array.itemsize
     for extent, step in zip(array.shape, array.strides, strict=True):
         reach = (extent - 1) * step

@@ -69,7 +69,7 @@ class Simulation:
             arguments = make_arguments(self.contract, case, 0)
         except Inapplicable:
             return True  # nothing is known against them
-        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments))
+        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments, case))
         try:
             tlx.sim.run(dispatch.kernel, dispatch.grid, (), dict(dispatch.kwargs))
         except tlx.sim.SimulationError:
@@ -84,7 +84,7 @@ class Simulation:
                     arguments = make_arguments(self.contract, case, 0)
                 except (Inapplicable, ContractFault):
                     continue  # running the cases says so
-                tensors = _tensors(arguments)
+                tensors = _tensors(arguments, case)
                 dispatch = resolve(self.loaded, case, arguments, tensors)
                 if dispatch.path == "specialized":
                     return viewed(tensors, dispatch)
@@ -108,7 +108,7 @@ class Simulation:
                 return
             raise type(fault)(f"{fault}, with {case}") from None
         self.tally.cases += 1
-        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments))
+        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments, case))
         if (text := misdirected(case, arguments, dispatch, self.views, self.loaded.bound.converted)) is not None:
             self.tally.found(self._evidence("dispatch", text, case))
         if dispatch.path != "specialized":
@@ -155,8 +155,12 @@ class Simulation:
         import tlx.sim
 
         arguments = make_arguments(self.contract, case, run)
-        # Tensors that share memory must share addresses; all others end where their elements do, as for the source.
-        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments, exact=not case.overlaps))
+        dispatch = resolve(self.loaded, case, arguments, _tensors(arguments, case))
+        if dispatch.path != "specialized":
+            reason = f"{dispatch.code}: {dispatch.text}"
+            text = f"an equal launch in other memory is left to the original ({reason}): the first was specialized"
+            self.tally.found(self._evidence("dispatch", text, case, schedule))
+            return False
         kwargs = dict(dispatch.kwargs)
         if case.zeroed is not None:
             if case.zeroed not in kwargs:
@@ -357,7 +361,10 @@ def _explore(simulation: Simulation, drawn: int, which: int) -> None:
         raise faults[0]
 
 
-def _tensors(arguments: Arguments, exact: bool = False) -> dict[str, Any]:
+def _tensors(arguments: Arguments, case: Case) -> dict[str, Any]:
+    """What stands for the memory of a launch: the launcher, asked about it and then for it, sees the same addresses."""
     import tlx.sim
 
+    # Tensors that share memory must share addresses; all others end where their elements do, as for the source.
+    exact = not case.overlaps
     return {name: tlx.sim.tensor(memory.array, exact) for name, memory in arguments.tensors.items()}

@@ -88,6 +88,16 @@ def test_an_exact_tensor_ends_where_its_elements_do():
     assert tlx.sim.run(copy, (1,), (view[2:], out, 0), {"BLOCK": 8}).ok
 
 
+@pytest.mark.parametrize("first", [0, 5, 17, 64])
+def test_an_exact_tensor_without_elements_begins_where_it_would_have_any(first):
+    base = np.zeros(64, np.float32)
+    # As a padded row of a tensor with no rows: its strides say nothing of where it lies.
+    view = np.ndarray((0, 2), np.float32, base, first * 4, (128, 4))
+    exact = tensor(view, exact=True)
+    assert exact.data_ptr() % 256 == first * 4 % 256
+    assert exact.untyped_storage().nbytes() == 0
+
+
 class Storage:
     """What we use of torch's storages."""
 
