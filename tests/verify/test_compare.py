@@ -73,9 +73,8 @@ def test_infinity_agrees_with_the_largest_number_where_the_exact_value_is_at_tha
     infinite = sign * np.inf
 
     def found(exact_value, finite_value, infinite=infinite):
-        exact = EXACT.copy()
+        exact, one, other = EXACT.copy(), EXACT.astype(kind), EXACT.astype(kind)
         exact[3, 5] = exact_value
-        one, other = exact.astype(kind), exact.astype(kind)
         one[3, 5], other[3, 5] = infinite, finite_value
         return outcome(*((other, one) if swapped else (one, other)), exact, dtype)
 

@@ -88,7 +88,10 @@ def compare(
     # and launches on a GPU have millions of elements: of some the sum is many times as large on its way.
     rounded = (2 if oracle is not None else 16) if added else 1
     with np.errstate(all="ignore"):
-        return _compare_floats(output, got, had, had if oracle is None else oracle, dtype, identical, written, rounded)
+        # Without an oracle nobody knows whether an infinity of the source is one, or what no longer fits the type.
+        edge = _at_the_edge(got, had, oracle, dtype) & written if oracle is not None else np.zeros(written.shape, bool)
+        exact = had if oracle is None else oracle
+        return _compare_floats(output, got, had, exact, dtype, identical, written, rounded, edge)
 
 
 def compare_memory(mine: Memory, theirs: Memory, oracle: Any) -> Comparison:
@@ -100,17 +103,17 @@ def compare_memory(mine: Memory, theirs: Memory, oracle: Any) -> Comparison:
 
 
 def _compare_floats(
-    output: str, got: Any, had: Any, exact: Any, dtype: str, identical: bool, written: Any, rounded: int
+    output: str, got: Any, had: Any, exact: Any, dtype: str, identical: bool, written: Any, rounded: int, edge: Any
 ) -> Comparison:
-    odd = ~((got == had) | (np.isfinite(got) & np.isfinite(had)) | (np.isnan(got) & np.isnan(had))) & written
+    odd = ~((got == had) | (np.isfinite(got) & np.isfinite(had)) | (np.isnan(got) & np.isnan(had))) & written & ~edge
     if odd.any():
         return Comparison(output, False, np.inf, 0.0, _tell(output, _first(odd), got, had, exact, odd))
     # Where the oracle has no number and the source has, the source is the measure.
     exact = np.where(np.isfinite(exact), exact, had)
     usable = np.isfinite(had) & np.isfinite(got) & written
-    if not usable.any():
-        return Comparison(output, identical, 0.0, 0.0, None)
     floor = FLOOR_ULPS[dtype] * FORMATS[dtype].eps * rounded
+    if not usable.any():
+        return Comparison(output, identical, 0.0, 0.0, _far_from_the_edge(output, got, had, exact, dtype, edge, floor))
     whole, *local = _sizes(exact, usable)
     slack = _slack(int(usable.sum()))
     off, source_off = (np.where(usable, np.abs(values - exact), 0.0) for values in (got, had))
@@ -128,7 +131,30 @@ def _compare_floats(
         wrong = errors > max(allowed * worst[-1][1], floor)
         mismatch = mismatch or (_tell(output, _first(wrong), got, had, exact, wrong) if wrong.any() else None)
         mismatch = mismatch or _less_exact(output, errors[usable], source_errors[usable], floor)
+    allowed = max(slack * worst[0][1], floor)
+    mismatch = mismatch or _far_from_the_edge(output, got, had, exact, dtype, edge, allowed)
     return Comparison(output, identical, *worst[0], mismatch)
+
+
+def _at_the_edge(got: Any, had: Any, oracle: Any, dtype: str) -> Any:
+    """Where one of the two rounded to infinity and the other to the largest number, and the oracle has a number."""
+    ends = [(np.isinf(one), np.abs(other) == FORMATS[dtype].largest) for one, other in ((got, had), (had, got))]
+    either = (ends[0][0] & ends[0][1]) | (ends[1][0] & ends[1][1])
+    return either & (np.sign(got) == np.sign(had)) & (np.sign(got) == np.sign(oracle)) & np.isfinite(oracle)
+
+
+def _far_from_the_edge(
+    output: str, got: Any, had: Any, exact: Any, dtype: str, edge: Any, allowed: float
+) -> str | None:
+    """What is wrong with elements `_at_the_edge`: the exact value is not where rounding to infinity begins."""
+    if not edge.any():
+        return None
+    largest, eps = FORMATS[dtype].largest, FORMATS[dtype].eps
+    # Halfway from the largest number to what would be the next one.
+    begins = largest * (1 + eps / 2 / (2 - eps))
+    size = np.abs(exact)
+    far = edge & (np.abs(size - begins) > allowed * size)
+    return _tell(output, _first(far), got, had, exact, far) if far.any() else None
 
 
 def _sizes(exact: Any, usable: Any) -> list[Any]:
