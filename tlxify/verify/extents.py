@@ -10,7 +10,7 @@ from dataclasses import replace
 from ..contract import Contract, ContractFault
 from .cases import ALL_SCHEDULES, FEW_SCHEDULES, ONE_SCHEDULE, Case
 from .grids import grid_of
-from .sizing import SMALL_TILE, base_case, counting, stages_of, tile_extent, with_sizes
+from .sizing import SMALL_TILE, base_case, counting, sibling_depths, stages_of, tile_extent, with_sizes
 
 #: Launches with many programs: tiles of rows (more than are usually taken as one group) and of columns, and how many
 #: there are of what else counts programs, one after the other. The first is tried in which all programs together do not
@@ -39,6 +39,17 @@ def trip_cases(contract: Contract, index: int, *, thorough: bool) -> Iterator[Ca
     for trips in sorted({1, stages - 1, stages, stages + 1, 2 * stages + 1}):
         case = with_sizes(replace(base, schedules=schedules), contract, **{size: trips * extent})
         yield replace(case, name=f"{case.trips} trips")
+    # Loops that share a ring go on where the one before ended, wherever that is.
+    counts = (1, stages + 1, 2 * stages + 1, stages)
+    siblings = sibling_depths(contract)
+    for shift, trips in enumerate(counts if siblings else ()):
+        other = {
+            size: counts[(shift + number) % len(counts)] * tile_extent(base.constants(contract), step)
+            for number, (size, step) in enumerate(siblings, 1)
+        }
+        case = with_sizes(replace(base, schedules=FEW_SCHEDULES), contract, **{size: trips * extent}, **other)
+        what = ", ".join(f"{name} = {length}" for name, length in other.items())
+        yield replace(case, name=f"{case.trips} trips beside {what}")
     if contract.free_sizes or _numbers(contract):
         yield from _deep(contract, base, [contract.contracted], "twice as many trips, shared", 2, thorough=thorough)
     if thorough and not _sizes_a_result(contract, size):

@@ -136,6 +136,14 @@ def told(contract: Contract, case: Case) -> Case:
     return replace(case, values=values)
 
 
+def sibling_depths(contract: Contract) -> list[tuple[str, str]]:
+    """Sizes that count trips of other dot loops than `contract.contracted` does, with the tiles: no result has them."""
+    if contract.contracted is None:
+        return []
+    shapes = " ".join(extent for tensor in contract.tensors if tensor.writes for extent in tensor.shape)
+    return [pair for pair in contract.tiled if pair[0] not in re.findall(r"\w+", shapes)]
+
+
 def counting(contract: Contract) -> list[str]:
     """Sizes of which a launch has more programs the larger they are, other than those that one tile covers."""
     covered = {size for size, _ in contract.covered}

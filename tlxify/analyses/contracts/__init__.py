@@ -26,7 +26,7 @@ from .launching import grid as grid_of
 from .ordering import as_launched
 from .outputs import stored
 from .picking import thresholds
-from .roles import covered, loaded, masked, remaining, roles, stops_with, walked
+from .roles import covered, loaded, masked, remaining, roles, siblings, stops_with, walked
 from .tensors import Tensors
 from .turns import taken_in_turns
 from .unread import constant, scalar, told, unread, usual
@@ -72,7 +72,9 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     whole = covered(facts, extents)
     depth = walked(facts, extents, loop) or depth
     rows, columns, depth = (pair if pair and pair[0] not in whole else None for pair in (rows, columns, depth))
-    others = [pair for pair in remaining(facts, extents, (rows, columns)) if pair[0] not in whole]
+    named = (rows, columns, depth)
+    others = [*remaining(facts, extents, named[:2]), *siblings(facts, extents, named)]
+    others = [pair for pair in others if pair[0] not in whole]
     counted = loop is None or loop.stop is None or not loaded(facts, loop.stop)
     computed = dependent(
         facts,

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from ...facts import Facts, LoopFact
 from ...poly import Poly
+from ..grids import own_extent
 from .extents import Extents
 from .integers import symbols_in
 
@@ -88,15 +89,34 @@ def walked(facts: Facts, extents: Extents, loop: LoopFact | None) -> Sized | Non
         return None
     for _, access in facts.accesses:
         for d in access.dimensions:
-            if d.axis is None or not extents.of.get(d.axis, "").isidentifier() or loop.trip not in d.coordinate.symbols:
+            if d.axis not in extents.of or d.axis is None or loop.trip not in d.coordinate.symbols:
+                continue
+            # Loops over sizes of their own may share what they add to their counters, `tl.arange(0, BLOCK_K)`.
+            size = next(filter(str.isidentifier, (own_extent(d, extents.of), extents.of[d.axis])), None)
+            if size is None:
                 continue
             length = facts.axis(d.axis).length
             steps = d.coordinate - d.coordinate.substitute({loop.trip: Poly()})
             if length.monomial and steps.terms:
                 turns, rest = steps.divide(length * Poly.of(loop.trip))
                 if not rest.terms and turns.launch and turns.monomial:
-                    return extents.of[d.axis], (length * turns).text()
+                    return size, (length * turns).text()
     return None
+
+
+def siblings(facts: Facts, extents: Extents, named: Collection[Sized | None]) -> list[Sized]:
+    """(extent, step) of the loops around other dots than the first, where they walk along sizes of their own.
+
+    A loop over the rank behind one over the depth: how long the one is says nothing of the other.
+    """
+    known = {pair[0] for pair in named if pair is not None}
+    found: dict[str, str] = {}
+    around = {dot.loops[-1] for dot in facts.dots if dot.loops}
+    for loop in facts.loops:
+        pair = walked(facts, extents, loop) if loop.span in around else None
+        if pair is not None and pair[0] not in known and not (loop.stop is not None and loaded(facts, loop.stop)):
+            found.setdefault(*pair)
+    return list(found.items())
 
 
 def loaded(facts: Facts, poly: Poly) -> bool:
