@@ -30,6 +30,15 @@ class Creator:
 
 
 @dataclass(frozen=True, slots=True)
+class LengthRead:
+    """Where the source asks how long an axis is, or promises something about as many positions: `acc.shape[0]`."""
+
+    span: Span
+    #: What has to stand there where rows are divided: `{length}` is that of the whole axis, `{rows}` that of a group.
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """An axis with everything that matters for splitting it over consumer groups."""
 
@@ -47,6 +56,7 @@ class Axis:
     fixed: bool = False
     #: The box of a descriptor has it: its rows can be divided where no access through the descriptor is left.
     boxed: bool = False
+    reads: tuple[LengthRead, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -410,6 +410,8 @@ class Split:
     #: New name: index of the group.
     group: str
     creators: tuple[Creator, ...]
+    #: Where the source reads the length of the divided axis, or promises something about it, with what stands there.
+    reads: tuple[tuple[Span, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..facts import Axis, AxisId, Creator
+from ..facts import Axis, AxisId, Creator, LengthRead
 from ..poly import Poly
 
 #: Axes of a block value, None where the length is one.
@@ -19,6 +19,7 @@ Axes = tuple[AxisId | None, ...]
 class _Group:
     length: Poly
     creators: dict[Creator, None] = field(default_factory=dict)
+    reads: dict[LengthRead, None] = field(default_factory=dict)
     contracted: bool = False
     reduced: bool = False
     opaque: bool = False
@@ -74,6 +75,7 @@ class AxisTable:
                 self.deciding.update(dict.fromkeys(self.arms))
         self._parent[drop] = keep
         kept.creators.update(dropped.creators)
+        kept.reads.update(dropped.reads)
         if dropped.length.constexpr and not kept.length.constexpr:
             kept.length = dropped.length  # the block of a caller's descriptor may not say how long it is
         for flag in ("contracted", "reduced", "opaque", "doubled", "fixed", "boxed", "torn"):
@@ -97,6 +99,11 @@ class AxisTable:
         if axis is not None:
             for flag in flags:
                 setattr(self._groups[self.find(axis)], flag, True)
+
+    def read(self, axis: AxisId | None, read: LengthRead) -> None:
+        """Notes a place where the source asks for the length of an axis."""
+        if axis is not None:
+            self._groups[self.find(axis)].reads[read] = None
 
     def broadcast(self, *shapes: Axes) -> Axes:
         """The axes of an elementwise operation: ranks align at the right, equal positions become one axis."""
@@ -130,7 +137,18 @@ class AxisTable:
     def freeze(self) -> tuple[Axis, ...]:
         """The facts about all axes."""
         return tuple(
-            Axis(number, g.length, tuple(g.creators), g.contracted, g.reduced, g.opaque, g.doubled, g.fixed, g.boxed)
+            Axis(
+                number,
+                g.length,
+                tuple(g.creators),
+                g.contracted,
+                g.reduced,
+                g.opaque,
+                g.doubled,
+                g.fixed,
+                g.boxed,
+                tuple(g.reads),
+            )
             for number, g in sorted(self._groups.items())
         )
 

@@ -38,6 +38,8 @@ _OPERATORS: Mapping[str, type[ast.operator]] = {
 }  # fmt: skip
 #: Position by position as well, and only methods.
 _LOGICAL = ("logical_and", "logical_or")
+#: What they answer about a program is not so of the roles it is divided into.
+_OF_THE_PROGRAM = frozenset({"num_warps", "num_threads"})
 #: Methods of a tensor descriptor.
 _DESCRIPTOR = {
     "load": load_descriptor,
@@ -86,7 +88,7 @@ def _language(run: Interpreter, call: Call) -> Value:
     handler = HANDLERS.get(call.name) or (HANDLERS[leaf] if leaf == "inline_asm_elementwise" else None)
     if handler is not None:
         return handler(run, call)
-    if package.split(".")[0] in ("math", "extra", "libdevice"):
+    if package.split(".")[0] in ("math", "extra", "libdevice") and leaf not in _OF_THE_PROGRAM:
         return pointwise(run, call, f"tl.{call.name}")
     raise Decline("TLX317", call.span, name=f"tl.{call.name}")
 

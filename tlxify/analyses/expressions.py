@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from ..diagnostics import Decline
 from ..model import Alias, Constant, Helper, Unresolved
-from ..poly import ONE, Poly, Symbol
+from ..poly import Poly, Symbol
 from ..source import Span
 from .calls import call
 from .language.shapes import transposed
+from .lengths import all_read, lengths, one_read, shape
 from .spreads import SIGNS
-from .values import MISSING, Value, literal, number
+from .values import MISSING, Value, literal
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -151,7 +152,15 @@ def _compare(run: Interpreter, node: ast.Compare, left: Value, right: Value) -> 
 
 def _subscript(run: Interpreter, node: ast.Subscript) -> Value:
     """`x[:, None]` inserts axes; `t[0]` takes an item of a tuple."""
-    value, index = evaluate(run, node.value), node.slice
+    index = node.slice
+    if isinstance(node.value, ast.Attribute) and _is_shape(run, node.value):
+        block, owner = shape(run, node.value)
+        place = evaluate(run, index).literal
+        if isinstance(place, int):
+            one_read(run, node, block, owner, place)
+        value = lengths(run, owner)
+    else:
+        value = evaluate(run, node.value)
     if value.items is not None:
         which = evaluate(run, index).literal
         if isinstance(which, int) and -len(value.items) <= which < len(value.items):
@@ -168,6 +177,14 @@ def _subscript(run: Interpreter, node: ast.Subscript) -> Value:
     return value
 
 
+def _is_shape(run: Interpreter, node: ast.Attribute) -> bool:
+    """Whether it is the shape of what the kernel has, not a member of a module."""
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return node.attr == "shape" and not (isinstance(root, ast.Name) and root.id not in run.scope)
+
+
 def _attribute(run: Interpreter, node: ast.Attribute) -> Value:
     """Attributes of modules, dtypes and blocks."""
     root: ast.expr = node
@@ -175,11 +192,13 @@ def _attribute(run: Interpreter, node: ast.Attribute) -> Value:
         root = root.value
     if isinstance(root, ast.Name) and root.id not in run.scope:
         return _global(run, node, ast.unparse(node))
+    if node.attr == "shape":
+        block, owner = shape(run, node)
+        all_read(run, node, block, owner)
+        return lengths(run, owner)
     value = evaluate(run, node.value)
     if node.attr == "T":
         return transposed(run, value, Span.of(node))
-    if node.attr == "shape":
-        return Value(items=tuple(number(ONE) if a is None else number(run.axes.length(a)) for a in value.axes))
     if node.attr in _DTYPE_QUESTIONS:
         return Value(reference="?dtype") if value.reference or value.axes or value.poly is not None else value
     raise Decline("TLX104", Span.of(node), what=f"the attribute `{node.attr}`")

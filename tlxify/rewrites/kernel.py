@@ -191,7 +191,8 @@ def _rows(plan: Plan, tl: str) -> dict[Span, str]:
     if split is None:
         return {}
     group_rows = f"{split.rows} * {split.group} + {tl}.arange(0, {split.rows})"
-    return {c.span: group_rows if c.kind == "arange" else split.rows for c in split.creators}
+    made = {c.span: group_rows if c.kind == "arange" else split.rows for c in split.creators}
+    return {**dict(split.reads), **made}  # where a shape asks for it, the block is as long as the group's rows
 
 
 def _without_docstring(body: list[cst.BaseStatement]) -> tuple[list[cst.BaseStatement], list[cst.BaseStatement]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..facts import Axis, AxisId, Facts, Load
+from ..facts import Axis, AxisId, Facts, Load, every
 from ..plan import Creator, Persistence, Split
 from ..poly import Poly, Symbol
 from ..source import Span
@@ -125,6 +125,10 @@ def _split_axis(facts: Facts, parameters: tuple[str, ...]) -> Axis | None:
     combined = axis.contracted or axis.reduced or axis.opaque or axis.doubled
     if combined or axis.fixed or axis.length.text() not in parameters:
         return None
+    if any(dot.statement.contains(read.span) for dot in facts.dots for read in axis.reads):
+        return None  # what is left of a dot's statement is the source's text
+    if axis.reads and any(axis.length.text() in statement.binds for statement in every(facts.statements)):
+        return None  # its name may mean something else where it is to stand for the length
     if any(number not in store.axes for store in facts.stores):
         return None  # every group would do it: not the same where it updates what it stores
     if any(what == "tl.debug_barrier" for _, what in facts.effects):
@@ -143,4 +147,6 @@ def _reads_others_rows(facts: Facts, load: Load, rows: AxisId) -> bool:
 
 def _split(axis: Axis, names: Names) -> Split:
     creators = tuple(Creator(creator.kind, creator.span) for creator in axis.creators if creator.kind != "block")
-    return Split(axis.length.text(), names.fresh("ROWS"), names.fresh("group"), creators)
+    length, rows, group = axis.length.text(), names.fresh("ROWS"), names.fresh("group")
+    reads = tuple((read.span, read.text.format(length=length, rows=rows)) for read in axis.reads)
+    return Split(length, rows, group, creators, reads)

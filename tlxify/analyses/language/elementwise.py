@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...poly import EITHER, ONE, ZERO, Poly, Symbol
 from .. import spreads
+from ..lengths import promised
 from ..values import MISSING, Value, number, pure
 from .registry import LANGUAGE, Call, handles
 
@@ -120,7 +121,15 @@ def compile_time(run: Interpreter, call: Call) -> Value:
     return pointwise(run, call, f"tl.{call.name}")
 
 
-@handles("multiple_of", "max_contiguous", "max_constancy", "constexpr", *_DTYPES.split())
+@handles("multiple_of", "max_contiguous", "max_constancy")
+def promise(run: Interpreter, call: Call) -> Value:
+    """Promises to the compiler about a value: the value itself."""
+    value = run.expression(call.need(0, "input"))
+    promised(run, value, call.get(1, "values"))
+    return value
+
+
+@handles("constexpr", *_DTYPES.split())
 def unchanged(run: Interpreter, call: Call) -> Value:
-    """Promises to the compiler and wrappers around a value: the value itself."""
+    """Wrappers around a value: the value itself."""
     return run.expression(call.need(0, "input"))

@@ -49,6 +49,8 @@ def check(run: Interpreter, call: Call) -> Value:
 @handles("device_print", "static_print", "device_assert", "debug_barrier")
 def effect(run: Interpreter, call: Call) -> Value:
     """What no role may take over silently."""
+    if call.name == "device_assert":  # the consumers keep it
+        run.events.used(run.expression(call.need(0, "cond")), call.span)
     run.events.effects.append((run.place(call.node), f"tl.{call.name}"))
     return literal(None)
 

@@ -176,7 +176,11 @@ def _squeezed(run: Interpreter, value: Value, shape: ast.expr | None) -> Value |
         return None
     axes: list[int | None] = [None] * len(lengths)
     for old, new in zip(kept, wanted, strict=True):
-        axes[len(lengths) - 1 - new] = value.axis(old)
+        axis, place = value.axis(old), len(lengths) - 1 - new
+        assert axis is not None
+        # The length is written here anew: it has to change with the axis.
+        entry = Creator("shape", Span.of(entries[place]), run.statement)
+        axes[place] = run.axes.union(axis, created(run, run.axes.length(axis), entry))
     return value.moved(tuple(axes), dict(zip(kept, wanted, strict=True)))
 
 
