@@ -61,7 +61,7 @@ def _suited(contract: Contract, case: Case) -> Case | None:
     fixed = case.constants(contract)
     if case.zeroed in fixed:
         return None
-    if case.path == "original" and any(fixed.get(name, value) != value for name, value in case.values):
+    if case.path == "original" and any(value == 0 != fixed.get(name, value) for name, value in case.values):
         return None
     layouts = dict(case.layouts)
     for tensor in contract.tensors:
