@@ -25,6 +25,7 @@ from .inline import written_out
 from .layout import line_length
 from .model import Constant, Helper, Kernel, Module, Unresolved, walk
 from .outcome import FileConversion, KernelOutcome, VerdictWord
+from .parse.decorators import bypassed
 from .parse.forms import other_forms
 from .parse.kernels import enclosed_kernels, find_kernels, kernel_named, nested_kernels, returns_nothing
 from .parse.module import NESTED, nested, parse_module
@@ -197,6 +198,8 @@ class _Form:
         self.width = width
         self.ways = ways
         self.refusal: Decline | None = None
+        #: The decorator that stands in the way, whatever is asked of a plan.
+        self.decorator = bypassed(kernel)
         try:
             _closed(kernel)
             self.kernel = written_out(kernel)
@@ -224,8 +227,10 @@ class _Form:
     def makeable(self) -> bool:
         """Whether there is a plan for the kernel where none has to pay."""
         try:
-            return self.refusal is None and any(
-                _holds(partial(self.planned, facts, Demand.ANY)) for facts in self.readings
+            return (
+                self.refusal is None
+                and self.decorator is None
+                and any(_holds(partial(self.planned, facts, Demand.ANY)) for facts in self.readings)
             )
         except Decline:
             return False
@@ -234,6 +239,8 @@ class _Form:
         """The kernel in one reading, with as few of its assumptions as will do. Raises Decline."""
         kernel, ways = self.kernel, self.ways
         plan, _ = self.planned(facts, demand)
+        if (found := self.decorator) is not None:
+            raise Decline("TLX111", found.span, name=kernel.name, decorator=found.name)
         # No assumption may go that lets a dot read its slot in place; where the gate asks, it has its own say.
         kept = frozenset() if demand is Demand.PAYS else in_place(plan)
         facts = relaxed(kernel, facts, lambda fewer: _holds(lambda: self.planned(fewer, demand, kept)))

@@ -451,6 +451,9 @@ class Dispatcher:
         kernel = self.stack.kernel
         if kernel is None:
             return Fallback("interpreted", "there is no jit function to replace, as under TRITON_INTERPRET=1")
+        if (strange := self.stack.strange) is not None:
+            kind = type(strange).__qualname__
+            return Fallback("unknown-decorator", f"a {kind} stands around it, which may do more than launch it")
         if self._fingerprint is None:
             return None
         try:

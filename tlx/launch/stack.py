@@ -1,7 +1,9 @@
 """The decorators around a jit function: taking the stack apart, and building it again around something else.
 
 Triton's own tuner and heuristics are rebuilt, so that the user's keys, pruning and hooks see the arguments and configs
-they were written for. Anything else is opaque: it stays on the original, and what configs it tries is unknown.
+they were written for. Anything else is opaque: it stays on the original, and what configs it tries is unknown. Of the
+opaque ones only those may be gone past that are agreed to hand on what they are given (`HANDING_ON`); another might
+change arguments, or do something before or after a launch.
 """
 
 from __future__ import annotations
@@ -20,6 +22,11 @@ from tlx.launch.guard import Fallback
 __all__ = ["Stack", "layers_of", "rebuild", "take_apart", "tuner_over"]
 
 
+#: Classes, by name, that choose among configs and remember what was compiled, and launch with the arguments that they
+#: are given: of flag-gems, and of flash-linear-attention. The converter knows the decorators that make them.
+HANDING_ON = {"LibEntry", "LibTuner", "CachedAutotuner"}
+
+
 @dataclass(frozen=True, slots=True)
 class Stack:
     """A decorated kernel, outermost layer first."""
@@ -34,6 +41,18 @@ class Stack:
     def tuner(self) -> Any:
         """The outermost of Triton's tuners, or `None`."""
         return next((layer for layer in self.layers if type(layer) is Autotuner), None)
+
+    @property
+    def strange(self) -> Any:
+        """The outermost layer of which nobody knows what it does with a launch, or `None`."""
+        return next(
+            (
+                layer
+                for layer in self.layers
+                if type(layer) not in (Autotuner, Heuristics) and type(layer).__name__ not in HANDING_ON
+            ),
+            None,
+        )
 
     @property
     def agreed(self) -> dict[str, Any]:

@@ -163,6 +163,32 @@ RULES = (
         """,
     ),
     Rule(
+        code="TLX111",
+        outcome="declined",
+        title="decorator that a launch must not go past",
+        fact="`@{decorator}` stands around `{name}`, and what it does with a launch is not known.",
+        remedy="Do what it does where the kernel is launched, or tune with `triton.autotune`.",
+        why=(
+            "A specialized kernel is launched in place of what decorators made. Triton's own are put around it again; "
+            "others may change arguments, or do something before or after, which would be lost. Those are gone past "
+            "that hand the jit function on as it is, as far as their definition in the same source tree shows, and the "
+            "tuners and entries of flag-gems and flash-linear-attention."
+        ),
+        example="""
+            class doubled:
+                def __init__(self, fn):
+                    self.fn = fn
+
+                def __getitem__(self, grid):
+                    return lambda *args: self.fn[grid](*args, SCALE=2)
+
+
+            @doubled
+            @triton.jit
+            def kernel(x_ptr, SCALE: tl.constexpr = 1): ...
+        """,
+    ),
+    Rule(
         code="TLX120",
         outcome="error",
         title="internal error",

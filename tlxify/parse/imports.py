@@ -234,6 +234,10 @@ class SourceTree:
 
     # ---- files
 
+    def source_of(self, importer: Path, module: str, level: int) -> Path | None:
+        """The file or folder in the tree that an import statement of the file `importer` names; None without one."""
+        return self._source(importer, module, level)
+
     def _importable(self, path: Path, statement: ast.Import | ast.ImportFrom) -> bool:
         if of_triton(statement):
             return True

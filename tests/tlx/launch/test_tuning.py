@@ -422,15 +422,53 @@ class Opaque:
         return lambda *args, **kwargs: self.fn[grid](*args, **TILES, **kwargs)
 
 
-def test_an_unknown_decorator_stays_on_the_original(bench):
+@pytest.fixture
+def agreed(monkeypatch):
+    monkeypatch.setattr("tlx.launch.stack.HANDING_ON", {"Opaque"})
+
+
+def test_a_decorator_that_is_agreed_on_stays_on_the_original(bench, agreed):
     kernel = bench.bind(Opaque)
     assert kernel[grid_of](*operands()) == "original"
     assert kernel[grid_of](*operands(K=0)) == "original"
+    assert set(launch.stats()[f"{kernels.__name__}.matmul"].fallbacks) == {"unknown-config", "empty"}
 
 
-def test_the_plan_may_list_configs_for_an_unknown_decorator(bench, monkeypatch):
+def test_the_plan_may_list_configs_for_it(bench, agreed):
     entry = {**TILES, "num_warps": 8, "num_stages": 3}
     schedule = launch.Schedule(split="BLOCK_M", persistent=True, configs=[entry])
     kernel = bench.bind(Opaque, schedule=schedule)
     assert kernel[grid_of](*operands(dtype=BF16)) == "specialized"
     assert [candidate.added for candidate in kernel.candidates] == [True]
+
+
+class Doubled(Opaque):
+    """Changes an argument, and does something after each launch."""
+
+    after = 0
+
+    def __getitem__(self, grid):
+        def run(*args, **kwargs):
+            result = self.fn[grid](*args, **{**kwargs, "ACTIVATION": "twice"})
+            self.after += 1
+            return result
+
+        return run
+
+
+@pytest.mark.parametrize("tuned", [False, True])
+def test_a_decorator_that_nobody_knows_is_not_gone_past(bench, tuned):
+    made = []
+
+    def decorate(kernel):
+        kernel = triton.autotune(CONFIGS[:1], key=["M"])(kernel) if tuned else kernel
+        made.append(Doubled(kernel))
+        return made[0]
+
+    kernel = bench.bind(decorate)
+    for _ in range(3):
+        assert kernel[grid_of](*operands(), **({} if tuned else TILES)) == "original"
+    assert {entry.arguments["ACTIVATION"] for entry in bench.log} == {"twice"}
+    assert made[0].after == 3
+    assert launch.stats()[f"{kernels.__name__}.matmul"].fallbacks == {"unknown-decorator": 3}
+    assert kernel.resolve(*operands(), grid=grid_of, **TILES).code == "unknown-decorator"
