@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from triton.runtime.errors import OutOfResources
@@ -162,6 +162,7 @@ class Adapter:
         schedule: Schedule,
         counters: Counters,
         configs: Sequence[Any] = (),
+        elsewhere: Iterable[str] = (),
     ) -> None:
         #: What Triton's tuner takes the name and the dependency hash of its disk cache from.
         self.fn = converted
@@ -179,6 +180,8 @@ class Adapter:
         }
         self._names = frozenset(source.arg_names)
         self._required = [name for name in source.arg_names if name not in self._defaults]
+        #: What tuners set that cannot be rebuilt: a default of it is not what the source is launched with.
+        self._elsewhere = self._names.intersection(elsewhere)
         #: Depths that turned out too deep when launched, and what to use instead.
         self._reduced: dict[RingPlan, RingPlan] = {}
         self._failed: dict[Any, Fallback] = {}
@@ -249,6 +252,9 @@ class Adapter:
         for name in self._required:
             if name not in named:
                 raise Fallback("unknown-config", f"the launch does not say {name}; only the original's decorators know")
+        for name in self._elsewhere:
+            if name not in kwargs and name not in self.arg_names[: len(args)]:
+                raise Fallback("unknown-config", f"only the original's decorators know {name}")
         guard = decision.guard
         if decision.by_config is not None:
             guard = decision.by_config(decision, named, self.arg_names[: len(args)])

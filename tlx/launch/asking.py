@@ -94,7 +94,7 @@ def _reached(reaching: Callable[[Any], Mapping[str, Any]], config: Any) -> Mappi
 def _varying(stack: Stack, schedule: Schedule, agreed: Mapping[str, Any]) -> set[str]:
     """The arguments that decorators set, but for those that are the same under all configs."""
     by_heuristics = {name for layer in stack.layers if type(layer) is Heuristics for name in layer.values}
-    tuners = [layer for layer in stack.layers if type(layer) is Autotuner]
+    tuners = [layer for layer in stack.layers if isinstance(layer, Autotuner)]
     by_configs = {name for tuner in tuners for config in tuner.configs for name in config.all_kwargs()}
     ours = {name for entry in schedule.configs for name, value in entry.items() if agreed.get(name, value) != value}
     return by_heuristics | (by_configs - agreed.keys()) | ours

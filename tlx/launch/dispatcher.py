@@ -22,7 +22,7 @@ from tlx.launch.repeat import Repeats, choice_of_source
 from tlx.launch.routes import asked, choice_of
 from tlx.launch.schedule import Dispatch, Schedule
 from tlx.launch.shortcut import route_to_original
-from tlx.launch.stack import Stack, layers_of, rebuild, take_apart, tuner_over
+from tlx.launch.stack import Stack, heuristics_over, layers_of, rebuild, take_apart, tuner_over
 from tlx.launch.stats import Counters
 from tlx.launch.tuning import Boxes, Candidate, candidates, config_of
 
@@ -85,8 +85,9 @@ class Dispatcher:
             if self.stack.kernel is not None:
                 configs = self.stack.tuner.configs if self.stack.tuner is not None else ()
                 self._guarding = Guarding(self._guard, self.stack, self._schedule)
+                elsewhere = {name for config in self.stack.opaque_configs for name in config.kwargs}
                 self._adapter = Adapter(
-                    self.stack.kernel, self.converted, self._boxes, self._schedule, self.counters, configs
+                    self.stack.kernel, self.converted, self._boxes, self._schedule, self.counters, configs, elsewhere
                 )
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
@@ -391,9 +392,10 @@ class Dispatcher:
         configs = [candidate.config for candidate in found]
         if self.stack.known:
             return rebuild(self.stack, self._adapter, configs)
-        if not configs:
-            return self._adapter
-        return tuner_over(self._adapter, self._adapter.arg_names, configs, self._schedule.key)
+        if any(config.pre_hook is not None for config in self.stack.opaque_configs):
+            raise Fallback("unknown-config", "hooks of its configs are known to the original's decorators alone")
+        bottom = heuristics_over(self.stack, self._adapter)
+        return tuner_over(bottom, self._adapter.arg_names, configs, self._schedule.key) if configs else bottom
 
     def _candidates(
         self,

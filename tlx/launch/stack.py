@@ -19,7 +19,7 @@ from triton.runtime.jit import JITFunction
 from tlx.launch import chip
 from tlx.launch.guard import Fallback
 
-__all__ = ["Stack", "layers_of", "rebuild", "take_apart", "tuner_over"]
+__all__ = ["Stack", "heuristics_over", "layers_of", "rebuild", "take_apart", "tuner_over"]
 
 
 #: Classes, by name, that choose among configs and remember what was compiled, and launch with the arguments that they
@@ -49,10 +49,17 @@ class Stack:
             (
                 layer
                 for layer in self.layers
-                if type(layer) not in (Autotuner, Heuristics) and type(layer).__name__ not in HANDING_ON
+                if type(layer) not in (Autotuner, Heuristics)
+                and HANDING_ON.isdisjoint(kind.__name__ for kind in type(layer).__mro__)
             ),
             None,
         )
+
+    @property
+    def opaque_configs(self) -> list[Any]:
+        """The configs of tuners that cannot be rebuilt."""
+        tuners = [layer for layer in self.layers if isinstance(layer, Autotuner)]
+        return [] if self.known else [config for tuner in tuners for config in tuner.configs]
 
     @property
     def agreed(self) -> dict[str, Any]:
@@ -113,6 +120,14 @@ def rebuild(stack: Stack, bottom: Any, configs: Sequence[Any]) -> Any:
             # A tuner inside another: the outer one passes its choice down, the inner one keeps its own.
             rebuilt = _like(layer, rebuilt, layer.configs)
     return rebuilt
+
+
+def heuristics_over(stack: Stack, bottom: Any) -> Any:
+    """The heuristics of a `stack` that is not known, which are, around `bottom`."""
+    for layer in reversed(stack.layers):
+        if type(layer) is Heuristics:
+            bottom = Heuristics(bottom, layer.arg_names, layer.values)
+    return bottom
 
 
 def tuner_over(bottom: Any, arg_names: Sequence[str], configs: Sequence[Any], key: Sequence[str]) -> Any:

@@ -442,6 +442,38 @@ def test_the_plan_may_list_configs_for_it(bench, agreed):
     assert [candidate.added for candidate in kernel.candidates] == [True]
 
 
+class OpaqueTuner(triton.runtime.autotuner.Autotuner):
+    """A tuner of some library, one of whose policies it is."""
+
+
+class ItsPolicy(OpaqueTuner):
+    pass
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+@pytest.mark.parametrize("says", [False, True])
+def test_what_such_a_tuner_sets_has_no_default(bench, monkeypatch, says, hooked):
+    """Only a config of the plan that says all of it is launched, and none in place of one with a hook."""
+    monkeypatch.setattr("tlx.launch.stack.HANDING_ON", {"OpaqueTuner"})
+    hook = (lambda named: None) if hooked else None
+    tuned = triton.Config({**TILES, "ACTIVATION": "twice"}, num_warps=8, pre_hook=hook)
+
+    def decorate(kernel):
+        return ItsPolicy(kernel, kernel.arg_names, [tuned], ["M"], None, None)
+
+    entry = {**TILES, **({"ACTIVATION": "twice"} if says else {}), "num_warps": 8}
+    schedule = launch.Schedule(split="BLOCK_M", persistent=True, configs=[entry])
+    kernel = bench.bind(decorate, schedule=schedule)
+    assert kernel[grid_of](*operands()) == ("specialized" if says and not hooked else "original")
+    assert bench.log[0].arguments["ACTIVATION"] == "twice"
+
+
+def test_heuristics_inside_of_such_a_decorator_are_asked(bench, agreed):
+    kernel = bench.bind(lambda kernel: Opaque(triton.heuristics({"ACTIVATION": lambda named: named["K"]})(kernel)))
+    assert kernel[grid_of](*operands(K=256), **TILES) == "specialized"
+    assert bench.log[0].arguments["ACTIVATION"] == 256
+
+
 class Doubled(Opaque):
     """Changes an argument, and does something after each launch."""
 
