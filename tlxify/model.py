@@ -6,7 +6,7 @@ Statements keep their `ast` node: the analyses interpret it, nobody changes it. 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .source import SourceFile, Span
@@ -182,6 +182,8 @@ class Module:
     forms: Mapping[str, Forms] = field(default_factory=dict, repr=False, compare=False)
     #: The function that is read as if its body stood at the end of the file, for the kernels in it.
     inside: Span | None = None
+    #: Jit functions whose names others of the file take further down, or in another arm of a condition.
+    shadowed: Sequence[Helper] = ()
 
     def meaning(self, chain: str) -> tuple[str, Meaning] | None:
         """What a dotted chain means and how much of it says so: of `ops.SCALE.value` that is `ops.SCALE`.

@@ -25,6 +25,7 @@ from .inline import written_out
 from .layout import line_length
 from .model import Constant, Helper, Kernel, Module, Unresolved, walk
 from .outcome import FileConversion, KernelOutcome, VerdictWord
+from .parse import aside
 from .parse.decorators import bypassed
 from .parse.forms import other_forms
 from .parse.kernels import enclosed_kernels, find_kernels, kernel_named, nested_kernels, returns_nothing
@@ -112,13 +113,17 @@ def convert(
     source = _written_by_user(source)
     module = parse_module(source)
     try:
-        chosen = _chosen(module, kernels, elsewhere)
+        beside = {node.name: _refused_at(node, why) for node, why in aside.unfollowed(module)}
+        chosen = _chosen(module, kernels, elsewhere, frozenset(beside))
+        told = tuple(item for item in aside.shadowed(module) if dict(item.facts)["name"] in {k.bound for k in chosen})
     except RecursionError:
         if not nested(module.tree):
             raise
         raise Decline("TLX104", None, what=NESTED) from None
     width = line_length(Path(source.path))
-    results: list[tuple[KernelOutcome, blocks.Piece | None]] = []
+    results: list[tuple[KernelOutcome, blocks.Piece | None]] = [
+        (one, None) for name, one in beside.items() if kernels is None or name in kernels
+    ]
     pieces: list[blocks.Piece] = []
     path = Path(source.path)
     own_tiles = (tiles or tiles_of(path)) == "own"
@@ -128,12 +133,13 @@ def convert(
         results.append((outcome, piece))
         pieces += [piece] if piece is not None else []
     if not pieces:
-        return FileConversion(source, tuple(outcome for outcome, _ in results))
+        return FileConversion(source, tuple(outcome for outcome, _ in results), told)
     side = sidecar_of(path)
     sidecar = blocks.sidecar(path.name, pieces, blocks.licence_of(source.text))
     conversion = FileConversion(
         source,
         tuple(_checkable(outcome, piece, sidecar, str(side)) for outcome, piece in results),
+        told,
         module_text=blocks.self_contained(module, pieces, width),
         sidecar_text=sidecar,
         patched_source_text=blocks.patched(module, pieces, side.stem, package=path.with_name("__init__.py").exists()),
@@ -355,6 +361,13 @@ def _refused(kernel: Kernel, diagnostic: Diagnostic) -> KernelOutcome:
     return KernelOutcome(kernel.name, kernel.span, words.get(diagnostic.outcome, "declined"), (diagnostic,))
 
 
+def _refused_at(node: ast.FunctionDef, why: Diagnostic) -> KernelOutcome:
+    first = node.decorator_list[0]
+    return KernelOutcome(
+        node.name, replace(Span.of(node), line=first.lineno, column=first.col_offset - 1), "declined", (why,)
+    )
+
+
 def _written_by_user(source: SourceFile) -> SourceFile:
     text = blocks.without_generated(source.text)
     if blocks.is_generated(text):
@@ -363,13 +376,17 @@ def _written_by_user(source: SourceFile) -> SourceFile:
 
 
 def _chosen(
-    module: Module, names: tuple[str, ...] | None, elsewhere: frozenset[str] = frozenset()
+    module: Module,
+    names: tuple[str, ...] | None,
+    elsewhere: frozenset[str] = frozenset(),
+    beside: frozenset[str] = frozenset(),
 ) -> tuple[Kernel, ...]:
+    """The kernels of those names, or all; `beside` are the names of others, of which more is said elsewhere."""
     own = find_kernels(module, elsewhere)
     taken = {kernel.name for kernel in own}
     made = [kernel for kernel in enclosed_kernels(module.source) if kernel.name not in taken]
     found = tuple(sorted((*own, *made), key=lambda kernel: kernel.span.line))
-    if not found:
+    if not found and not beside:
         nested = next(nested_kernels(module), None)
         why = "a class holds it, or it is one of several of that name"
         raise Decline("TLX109", Span.of(nested), name=nested.name, why=why) if nested else Decline("TLX102", None)
@@ -380,6 +397,7 @@ def _chosen(
         named = kernel_named(module, name)
         if name not in known and named is not None and returns_nothing(named.node):
             known[name] = named  # jit code calls it, but whoever names it launches it somewhere
-        if name not in known:
-            raise Decline("TLX103", None, name=name, known=", ".join(kernel.name for kernel in found))
-    return tuple(known[name] for name in names)
+        if name not in known and name not in beside:
+            every = sorted({kernel.name for kernel in found} | beside) if beside else [k.name for k in found]
+            raise Decline("TLX103", None, name=name, known=", ".join(every))
+    return tuple(known[name] for name in names if name in known)

@@ -26,8 +26,9 @@ RULES = (
             "Name the file that defines the kernel; a kernel imported from elsewhere is converted where it is defined."
         ),
         why=(
-            "tlxify looks for `triton.jit` under any alias, also below other decorators and as a plain call. A jit "
-            "function that returns a value, or that others call and nobody launches, is a helper."
+            "tlxify looks for `triton.jit` under any alias, also one of another module of the source tree, below other "
+            "decorators and as a plain call. A jit function that returns a value, or that others call and nobody "
+            "launches, is a helper."
         ),
         example="""
             import torch
@@ -186,6 +187,54 @@ RULES = (
             @doubled
             @triton.jit
             def kernel(x_ptr, SCALE: tl.constexpr = 1): ...
+        """,
+    ),
+    Rule(
+        code="TLX112",
+        outcome="declined",
+        title="decorator that cannot be followed",
+        fact="`{name}` does what kernels do, but whether its decorator `{decorator}` is `triton.jit` cannot be told.",
+        remedy=(
+            "Import `jit` from triton, or from a module of this source tree that takes it from there; a decorator of "
+            "your own is followed where it returns `triton.jit(f)`."
+        ),
+        why=(
+            "Names are followed through the files of the source tree without importing any. What a decorator does that "
+            "is computed, or comes from another package, only running it would tell, and what it launches may be "
+            "something else than the function below it."
+        ),
+        example="""
+            jit = load_backend().jit
+
+
+            @jit
+            def kernel(x_ptr):
+                tl.store(x_ptr, 1)
+        """,
+    ),
+    Rule(
+        code="TLX113",
+        outcome="declined",
+        title="another function takes the kernel's name",
+        fact="This `{name}` stays as it is: of the functions of that name only the one in line {line} is looked at.",
+        remedy="Give each of them a name of its own.",
+        why=(
+            "A conversion is bound by the name of its kernel, once per name. Where a file defines a name twice, or in "
+            "both arms of a condition, the last definition is converted; a launch of an earlier one, through another "
+            "name or in the other arm, runs the original."
+        ),
+        example="""
+            @triton.jit
+            def kernel(x_ptr):
+                tl.store(x_ptr, 1)
+
+
+            first = kernel
+
+
+            @triton.jit
+            def kernel(x_ptr):
+                tl.store(x_ptr, 2)
         """,
     ),
     Rule(

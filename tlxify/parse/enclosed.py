@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..model import Names
 from .jitted import is_jit, jit_call
-from .names import collect_names
 
 #: Why an argument of the function has no meaning.
 ARGUMENT = "the function around the kernel is given it"
@@ -19,9 +19,8 @@ ARGUMENT = "the function around the kernel is given it"
 Chain = tuple[ast.FunctionDef, ...]
 
 
-def makers(tree: ast.Module) -> list[Chain]:
+def makers(tree: ast.Module, names: Names) -> list[Chain]:
     """The functions whose own statements make jit functions, each behind those around it; none inside of classes."""
-    names = collect_names(tree)
 
     def jitted(statement: ast.stmt) -> bool:
         match statement:

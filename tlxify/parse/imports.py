@@ -7,6 +7,7 @@ No file outside of it is read, and none is imported or run.
 from __future__ import annotations
 
 import ast
+import functools
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from ..model import Alias, Constant, Forms, Helper, Meaning, Module, Unresolved
 from ..reach import names_used
 from ..source import SourceFile, Span, above_packages
 from .bindings import EXTERNAL, Binding, Import, bound_by, of_triton, settled
+from .decorating import Decorators
 from .forms import choices, told_apart
 from .jitted import helper_of, is_jit
 from .launches import launched
@@ -51,6 +53,8 @@ class SourceTree:
         self.root = above_packages(path)
         self._files: dict[Path, Parsed] = {}
         self._followed: set[int] = set()
+        importable = functools.partial(functools.partial, self._importable)
+        self._decorators = Decorators(self._source, self._place, importable)
         #: What star imports bring in, by module and name. Modules may import each other in many ways.
         self._starred: dict[tuple[Path, str], Found | None] = {}
 
@@ -90,7 +94,8 @@ class SourceTree:
             return None
 
     def _parse(self, path: Path, source: SourceFile, inside: int | None = None) -> Parsed:
-        known = parse_alone(source, lambda statement: self._importable(path, statement), inside)
+        followed = functools.partial(self._decorators.aliases, path)
+        known = parse_alone(source, functools.partial(self._importable, path), followed, inside)
         self._files[path] = known
         return known
 

@@ -46,7 +46,8 @@ def kernel_named(module: Module, name: str) -> Kernel | None:
 def enclosed_kernels(source: SourceFile) -> tuple[Kernel, ...]:
     """The kernels that functions of a file make, each under a name that no other kernel of them has."""
     found = []
-    for number in range(len(makers(parse_module(source).tree))):
+    module = parse_module(source)
+    for number in range(len(makers(module.tree, module.names))):
         module = parse_module(source, inside=number)
         inside = module.inside
         found += [kernel for kernel in find_kernels(module) if inside is not None and inside.contains(kernel.span)]

@@ -6,14 +6,14 @@ The user's code is never imported or run; what only running it could tell (a con
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..diagnostics import Decline
 from ..model import Forms, Helper, Meaning, Module, Names, Unresolved
 from ..source import SourceFile, Span
 from .bindings import Binding, Importable, bindings
-from .enclosed import ARGUMENT, arguments, makers, opened
+from .enclosed import ARGUMENT, Chain, arguments, makers, opened
 from .jitted import helper_of
 from .names import collect_names
 
@@ -52,8 +52,17 @@ class Parsed:
     forms: dict[str, Forms]
 
 
-def parse_alone(source: SourceFile, importable: Importable, inside: int | None = None) -> Parsed:
-    """The module, or what a function in it sees, without imports. Raises Decline TLX101 if it does not parse."""
+#: What the decorators of a module are, by the way they are written there, given its tree, names and bindings.
+Decorating = Callable[[ast.Module, Names, Mapping[str, list[Binding]]], Mapping[str, str]]
+
+
+def parse_alone(
+    source: SourceFile, importable: Importable, decorating: Decorating, inside: int | None = None
+) -> Parsed:
+    """The module, or what a function in it sees, without imports but for those of decorators.
+
+    Raises Decline TLX101 if it does not parse.
+    """
     try:
         tree = ast.parse(source.text, filename=source.path)
     except (RecursionError, MemoryError):
@@ -62,28 +71,32 @@ def parse_alone(source: SourceFile, importable: Importable, inside: int | None =
         line = getattr(error, "lineno", None) or 1
         column = max(0, (getattr(error, "offset", None) or 1) - 1)
         raise Decline("TLX101", Span(line, column, line, column + 1), why=getattr(error, "msg", str(error))) from None
-    chain = makers(tree)[inside] if inside is not None else ()
-    tree = opened(tree, chain)
-    bound: dict[str, list[Binding]] = {}
-    for binding in bindings(tree, importable):
-        bound.setdefault(binding.name, []).append(binding)
-    aliases = dict(collect_names(tree).aliases)
+    chain: Chain = ()
+    bound, names = _named(tree, importable)
+    decorators = decorating(tree, names, bound)
+    if inside is not None:
+        chain = makers(tree, Names({**names.aliases, **decorators}))[inside]
+        tree = opened(tree, chain)
+        bound, names = _named(tree, importable)
+    aliases = dict(names.aliases)
     names = Names(aliases)
-    aliases.update(_own_aliases(names, bound))
     constants: dict[str, object] = {}
     spans: dict[str, Span] = {}
     helpers: dict[str, Helper] = {}
     imported: dict[str, Meaning] = {}
     forms: dict[str, Forms] = {}
     inner = Span.of(chain[-1]) if chain else None
-    module = Module(source, names, helpers, constants, spans, tree, imported, forms, inner)
+    shadowed: list[Helper] = []
+    module = Module(source, names, helpers, constants, spans, tree, imported, forms, inner, shadowed)
     for name in [name for name, found in bound.items() if found[0].chosen and name in aliases]:
         del aliases[name]
         imported[name] = Unresolved(CHOSEN)
+    aliases.update(decorators)
     for name, found in bound.items():
         functions = [helper for one in found if (helper := helper_of(one, bound, module)) is not None]
         if functions:
             helpers[name] = functions[-1]
+            shadowed += functions[:-1]
             if not _defined_once(found):
                 imported[name] = Unresolved(SEVERAL)
         elif (literal := _only_literal(found, names)) is not None:
@@ -91,6 +104,15 @@ def parse_alone(source: SourceFile, importable: Importable, inside: int | None =
             spans[name] = Span.of(found[0].statement)
     imported.update((name, Unresolved(ARGUMENT)) for function in chain for name in arguments(function))
     return Parsed(module, bound, aliases, imported, forms)
+
+
+def _named(tree: ast.Module, importable: Importable) -> tuple[dict[str, list[Binding]], Names]:
+    """What binds each global name of a module, and what it calls Triton's."""
+    bound: dict[str, list[Binding]] = {}
+    for binding in bindings(tree, importable):
+        bound.setdefault(binding.name, []).append(binding)
+    names = collect_names(tree)
+    return bound, Names({**names.aliases, **_own_aliases(names, bound)})
 
 
 def nested(tree: ast.AST) -> bool:
