@@ -1,6 +1,6 @@
 """The command line. It alone prints or exits, by way of `tlxify.console`; what it shows is drawn in `tlxify.render`.
 
-Exit status of every command: 0 nothing to report, 1 findings, 2 the tool could not do its job.
+Exit status of every command: 0 nothing to report, 1 findings, 2 the tool could not do its job, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .console import (
     ToolError,
     contract_option,
     contracts,
+    ended,
     finish,
     gate_option,
     heading,
@@ -69,6 +70,10 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
+        except KeyboardInterrupt:
+            # 1 would say that there are findings.
+            show(Text("interrupted", "bold red"), err=True)
+            raise click.exceptions.Exit(130) from None
         except (files.FileError, ConfigError, Unreadable) as error:
             raise ToolError(str(error)) from error
         except Exception as error:
@@ -280,7 +285,9 @@ def migrate(
     limits = Limits(seconds=time_limit, memory=int(memory_limit * (1 << 30)))
     request = Request(paths, schedule, not ungated, upto, output_dir, write, limits, tiles, tier)
     console = Console(stderr=True, highlight=False)
-    with watching(console) as watch:
+    if report_json and not report_json.resolve().parent.is_dir():
+        raise click.UsageError(f"--report-json: there is no folder {report_json.resolve().parent}")
+    with ended(), watching(console) as watch:
         done: list[FileRecord] = migrate(request, watch)
     show(*summary(done))
     if report_json:

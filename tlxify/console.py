@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +53,27 @@ class ToolError(click.ClickException):
     """The tool could not do its job."""
 
     exit_code = 2
+
+
+@contextmanager
+def ended() -> Iterator[None]:
+    """Ends the work as Ctrl-C would when somebody else ends the process: with nothing half done left behind."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    mine = threading.current_thread() is threading.main_thread()
+    # Who starts a command to outlive a terminal (`nohup`) has the signal ignored; that stays so.
+    wanted = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None and mine]
+    before = {number: signal.getsignal(number) for number in wanted}
+    try:
+        for number, handler in before.items():
+            if handler is signal.SIG_DFL:
+                signal.signal(number, end)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -140,6 +141,42 @@ def test_the_copy_must_be_a_place_of_its_own(tree: Path, tmp_path: Path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "tree"]
 
 
+@pytest.mark.parametrize("place", ["file/below", "n" * 300, "locked/out"])
+def test_a_place_that_cannot_be_written_is_no_fault_of_ours(tree: Path, tmp_path: Path, place: str, monkeypatch):
+    (tmp_path / "file").touch()
+    (tmp_path / "locked").mkdir()
+    real = tempfile.mkdtemp
+
+    def mkdtemp(*words, dir, **more):
+        if Path(dir).name == "locked":  # whoever runs the tests may be allowed everything
+            raise PermissionError(13, "Permission denied", str(dir))
+        return real(*words, dir=dir, **more)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp)
+    result = run(tree, "--output-dir", tmp_path / place)
+    assert result.exit_code == 2
+    assert "internal error" not in result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "locked", "tree"]
+    result = run(tree, "--report-json", tmp_path / "nowhere" / "report.json")
+    assert (result.exit_code, "there is no folder" in result.output) == (2, True)
+
+
+def test_a_rung_that_cannot_be_tried_here_is_said_by_its_code(tree: Path, monkeypatch: pytest.MonkeyPatch):
+    from tlxify import verify as package
+    from tlxify.migrate.report import Summary
+    from tlxify.render.migration import headline
+    from tlxify.verdict import Rung, Verdict
+
+    skipped = ("TLX605 no launch on a GPU: torch is not installed",)
+    monkeypatch.setattr(package, "verify", lambda item, upto: Verdict(item.kernel, Rung.COMPILED, (), skipped=skipped))
+    found = record(Work(str(tree / "ops" / "gemm.py"), upto="ran"))
+    (one,) = found.kernels
+    assert (one.verdict, one.codes, one.rung, one.passed) == ("converted", ("TLX605",), "compiled", False)
+    text = headline(Summary.of([found])).plain
+    assert "1 could not be verified as far as asked" in text
+    assert "failed verification" not in text
+
+
 def test_writing_in_place_keeps_backups_and_a_second_run_changes_nothing(tree: Path):
     before = snapshot(tree)
     assert run(tree, "--write").exit_code == 0
@@ -241,7 +278,10 @@ def test_a_kernel_that_fails_verification_is_not_written(tree: Path, monkeypatch
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are looked up in /proc")
-def test_ctrl_c_ends_the_run_and_its_children_and_leaves_no_copy(tree: Path, tmp_path: Path, sabotage):
+@pytest.mark.parametrize(("sent", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_ends_the_run_and_its_children_and_leaves_no_copy(
+    tree: Path, tmp_path: Path, sabotage, sent: str, status: int
+):
     (tree / "a.py").write_text(kernel("hangs"))
     output = tmp_path / "out"
     words = [sys.executable, "-c", "from tlxify.cli import main; main()", "migrate", tree, "--output-dir", output]
@@ -254,8 +294,8 @@ def test_ctrl_c_ends_the_run_and_its_children_and_leaves_no_copy(tree: Path, tmp
             time.sleep(0.1)
         started = children(process.pid)
         assert started, "no child was ever started"
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) != 0
+        process.send_signal(getattr(signal, sent))
+        assert process.wait(timeout=30) == status
     assert not [pid for pid in started if alive(pid)]
     assert [path.name for path in tmp_path.iterdir()] == ["tree"]
 

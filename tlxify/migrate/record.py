@@ -9,6 +9,8 @@ from typing import Any
 #: Codes of what stopped the tool itself; everything else is about the user's code.
 INTERNAL = "TLX120"
 LIMIT = "TLX121"
+#: Codes of what verification finds.
+REFUTED = frozenset({"TLX601", "TLX603"})
 #: A file without kernels is not worth a word when a whole tree is converted; what we generated is not either.
 SILENT = ("TLX102", "TLX108")
 
@@ -30,6 +32,11 @@ class KernelRecord:
     passed: bool = True
     #: A diagnostic that no skip comment silences.
     reportable: bool = False
+
+    @property
+    def refuted(self) -> bool:
+        """Whether verification found something, in the conversion or in the source."""
+        return not self.passed and bool(REFUTED & set(self.codes))
 
 
 @dataclass(frozen=True, slots=True)

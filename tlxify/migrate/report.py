@@ -22,8 +22,10 @@ class Summary:
     codes: Counter[str]
     #: (family, verdict) → kernels.
     families: Counter[tuple[str, str]]
-    #: Conversions whose verification did not hold.
+    #: Conversions whose verification did not hold, or did not get as far as asked.
     failed: int
+    #: Those among them in which nothing was found: what it takes to go on is not here.
+    unproved: int
 
     @staticmethod
     def of(records: Iterable[FileRecord]) -> Summary:
@@ -37,6 +39,7 @@ class Summary:
             Counter(code for kernel in kernels for code in kernel.codes),
             Counter((kernel.family, kernel.verdict) for kernel in kernels),
             sum(not kernel.passed for kernel in kernels),
+            sum(not kernel.passed and not kernel.refuted for kernel in kernels),
         )
 
 

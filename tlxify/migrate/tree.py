@@ -65,21 +65,38 @@ class Copy:
 def copied(roots: Sequence[Path], output: Path) -> Iterator[Copy]:
     """A copy of the trees, which appears as `output` when the context ends well, and not at all otherwise.
 
-    Raises FileError if `output` holds anything already.
+    Raises FileError if `output` holds anything already, or cannot be written.
     """
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise FileError(f"{output} is not an empty folder; what is in it would be mixed with the conversion")
-    destinations(roots, output)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
+    with _writing(output):
+        if output.exists() and (not output.is_dir() or any(output.iterdir())):
+            raise FileError(f"{output} is not an empty folder; what is in it would be mixed with the conversion")
+        destinations(roots, output)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{output.name[:100]}.", dir=output.parent))
     try:
-        yield Copy(roots, output, folder)
-        folder.chmod(0o755)
-        if output.exists():
-            output.rmdir()
-        os.replace(folder, output)
+        with _writing(output):
+            copy = Copy(roots, output, folder)
+        yield copy
+        with _writing(output):
+            folder.chmod(0o755)
+            if output.exists():
+                output.rmdir()
+            os.replace(folder, output)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _writing(output: Path) -> Iterator[None]:
+    """Turns what the system has against writing there into a FileError with something to do."""
+    try:
+        yield
+    except shutil.Error as error:  # of a whole tree: a triple for each file
+        first = error.args[0][0]
+        raise FileError(f"cannot copy {first[0]} into {output}: {first[2]}") from error
+    except OSError as error:
+        why = error.strerror or error
+        raise FileError(f"cannot write {output}: {why}; choose a folder that can be written") from error
 
 
 def write_in_place(record: FileRecord) -> Path:

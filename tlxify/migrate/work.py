@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from .elsewhere import launched_elsewhere
 from .family import families
 from .record import SILENT, FileRecord, Finding, KernelRecord, Texts
 
+#: A code at the beginning of why a rung was left out.
+CODE = re.compile(r"\ATLX\d{3}\b")
 #: Told where the work is, and whether the file's time begins anew (each verification has a clock of its own).
 Tell = Callable[[str], None]
 
@@ -129,6 +132,8 @@ def _kernel_record(kernel: KernelOutcome, family: str, verdicts: dict[str, Verdi
         rung, passed = verdict.rung.name.lower(), verdict.passed and verdict.rung >= Rung[upto.upper()]
         if not verdict.passed:
             codes = tuple(sorted({*codes, "TLX603" if verdict.source_fails else "TLX601"}))
+        elif not passed:  # nothing was found: what it takes to go on is not here
+            codes = tuple(sorted({*codes, *(code for text in verdict.skipped for code in CODE.findall(text))}))
         message = next((f"{item.code}: {item.text}" for item in verdict.findings), message)
         if not passed and not message:
             message = "; ".join(verdict.skipped) or f"proved only up to {rung}"

@@ -87,8 +87,10 @@ def headline(counts: Summary) -> Text:
     """One line: the totals."""
     parts = [f"{counts.verdicts[verdict]} {verdict}" for verdict in VERDICTS if counts.verdicts[verdict]]
     text = f"{counts.kernels} kernels in {counts.files} files: {', '.join(parts) or 'nothing to convert'}"
-    if counts.failed:
-        text += f"; {counts.failed} failed verification and stay as they were"
+    if refuted := counts.failed - counts.unproved:
+        text += f"; {refuted} failed verification and stay as they were"
+    if counts.unproved:
+        text += f"; {counts.unproved} could not be verified as far as asked and stay as they were"
     return Text(text, "bold")
 
 
