@@ -82,6 +82,7 @@ def test_a_kernel_in_a_class_is_declined_where_it_stands():
     text = f"{HEAD}class Holder:\n{textwrap.indent(BODY, '    ')}"
     with pytest.raises(Exception, match="TLX109") as caught:
         convert(SourceFile("kernel.py", text))
+    assert "inside a class: what is bound in a class" in caught.value.diagnostic.message
     assert caught.value.diagnostic.span.line == text[: text.index("def kernel")].count("\n") + 1
 
 

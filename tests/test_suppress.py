@@ -52,3 +52,15 @@ def test_unknown_codes_are_reported_where_they_stand() -> None:
     (warning,) = unknown_codes(skips("é = 1  # tlxify: skip[TLX999, TLX301] typo\n"))
     assert (warning.code, dict(warning.facts)["name"]) == ("TLX110", "TLX999")
     assert warning.span == Span(1, 8, 1, 43)
+
+
+@pytest.mark.parametrize("comment", ["# tlxify: skip reviewed", "# tlxify: skip", "# tlxify: skip[] reviewed"])
+def test_a_comment_that_names_no_code_silences_nothing_and_is_told(comment: str) -> None:
+    (skip,) = skips(f"x = 1  {comment}\n")
+    assert not skip.codes
+    (warning,) = unknown_codes((skip,))
+    assert (warning.code, warning.message) == ("TLX110", "This skip comment names no code of this version.")
+
+
+def test_other_words_are_no_skip_comments() -> None:
+    assert skips("x = 1  # tlxify: skipped by hand\ny = 2  # tlxify: begin kernel\n") == ()

@@ -28,7 +28,7 @@ from .outcome import FileConversion, KernelOutcome, VerdictWord
 from .parse import aside
 from .parse.decorators import bypassed
 from .parse.forms import other_forms
-from .parse.kernels import enclosed_kernels, find_kernels, kernel_named, nested_kernels, returns_nothing
+from .parse.kernels import enclosed_kernels, find_kernels, kernel_named, returns_nothing
 from .parse.module import NESTED, nested, parse_module
 from .plan import AUTO, Form, Plan
 from .reach import reach
@@ -291,7 +291,8 @@ def _closed(kernel: Kernel) -> None:
         return
     for use in reach(kernel):
         if isinstance(use.meaning, Unresolved):
-            raise Decline("TLX109", use.span, name=kernel.name, why=f"it reads `{use.name}`, and {use.meaning.why}")
+            why = f"it reads `{use.name}`, and {use.meaning.why}"
+            raise Decline("TLX109", use.span, name=kernel.name, where="function", why=why)
 
 
 def _checkable(outcome: KernelOutcome, piece: blocks.Piece | None, sidecar: str, file: str) -> KernelOutcome:
@@ -387,9 +388,12 @@ def _chosen(
     made = [kernel for kernel in enclosed_kernels(module.source) if kernel.name not in taken]
     found = tuple(sorted((*own, *made), key=lambda kernel: kernel.span.line))
     if not found and not beside:
-        nested = next(nested_kernels(module), None)
-        why = "a class holds it, or it is one of several of that name"
-        raise Decline("TLX109", Span.of(nested), name=nested.name, why=why) if nested else Decline("TLX102", None)
+        nested = next(aside.nested(module), None)
+        raise (
+            Decline("TLX102", None)
+            if nested is None
+            else Decline(nested[1].code, nested[1].span, **dict(nested[1].facts))
+        )
     if names is None:
         return found
     known = {kernel.bound: kernel for kernel in found} | {kernel.name: kernel for kernel in found}

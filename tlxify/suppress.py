@@ -18,7 +18,8 @@ from .diagnostics import Diagnostic
 from .outcome import FileConversion, KernelOutcome
 from .source import Span
 
-COMMENT = re.compile(r"#\s*tlxify:\s*skip\[([^\]]*)\]\s*(.*)")
+#: Without codes in brackets it silences nothing, of which there is a word.
+COMMENT = re.compile(r"#\s*tlxify:\s*skip\b(?:\[([^\]]*)\])?\s*(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def read(text: str) -> Iterator[Skip]:
     last_code_line = 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and (match := COMMENT.match(token.string)):
-            codes = frozenset(code.strip() for code in match[1].split(",") if code.strip())
+            codes = frozenset(code.strip() for code in (match[1] or "").split(",") if code.strip())
             (line, column), (_, end) = token.start, token.end
             # tokenize counts characters, Span counts bytes as `ast` does.
             before = len(token.line[:column].encode())
@@ -71,11 +72,11 @@ def read(text: str) -> Iterator[Skip]:
 
 
 def unknown_codes(found: tuple[Skip, ...]) -> tuple[Diagnostic, ...]:
-    """A warning for each code in a skip comment that does not exist."""
+    """A warning for each code in a skip comment that does not exist, and for each comment without any."""
     return tuple(
         Diagnostic.of("TLX110", skip.span, name=code)
         for skip in found
-        for code in sorted(skip.codes - CATALOGUE.keys())
+        for code in (sorted(skip.codes - CATALOGUE.keys()) if skip.codes else [None])
     )
 
 

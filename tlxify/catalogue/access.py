@@ -75,7 +75,7 @@ RULES = (
         outcome="declined",
         title="masked elements are not zero",
         fact="Elements of `{name}` outside the mask read as {value} instead of 0[: {why}].",
-        remedy="Load with `other=0.0` and apply another fill after the dot.",
+        remedy="Load with `other=0.0`, and put the other value in where it is used: `tl.where(mask, x, value)`.",
         why="What the TMA reads outside the tensor is zero, so another fill value would change the result.",
         example="""
             a = tl.load(a_ptrs, mask=offs_k[None, :] < K, other=float("-inf"))

@@ -134,8 +134,8 @@ RULES = (
     Rule(
         code="TLX109",
         outcome="declined",
-        title="kernel defined inside a function",
-        fact="`{name}` is defined inside another function or class: {why}.",
+        title="kernel defined inside a function or class",
+        fact="`{name}` is defined inside a {where}: {why}.",
         remedy="Move the kernel to module level and pass what it closes over as `tl.constexpr` parameters.",
         why=(
             "Values from the enclosing scope are known only while that scope runs. A kernel inside a function is "
@@ -155,9 +155,9 @@ RULES = (
         code="TLX110",
         outcome="warning",
         title="skip comment names no known code",
-        fact="This skip comment names `{name}`, which is no code of this version.",
+        fact="This skip comment names no code of this version[: `{name}` is none].",
         remedy="Write the code as `tlxify` printed it, for example `# tlxify: skip[TLX301] reason`.",
-        why="A misspelt code would silently suppress nothing.",
+        why="A misspelt code, or a comment without one, would silently suppress nothing.",
         example="""
             @triton.jit  # tlxify: skip[TLX999] reviewed
             def kernel(x_ptr): ...

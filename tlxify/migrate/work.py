@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..diagnostics import Decline, Diagnostic
+from ..diagnostics import Decline
 from ..job import Unreadable, converted, read
 from ..outcome import FileConversion, KernelOutcome
 from ..source import SourceFile
@@ -85,7 +85,7 @@ def record(work: Work, tell: Tell = lambda _: None) -> FileRecord:
     findings = []
     for item in conversion.diagnostics:
         if item.code == "TLX109":
-            kernels += _nested(conversion.source, item)
+            kernels += _nested(conversion.source)
         elif item.code not in SILENT:
             findings.append(Finding(item.code, item.message))
     good = tuple(item.kernel for item in kernels if item.verdict == "converted" and item.passed)
@@ -142,17 +142,16 @@ def _kernel_record(kernel: KernelOutcome, family: str, verdicts: dict[str, Verdi
     )
 
 
-def _nested(source: SourceFile, diagnostic: Diagnostic) -> list[KernelRecord]:
-    """Every kernel inside another function, where the file has no others: the diagnostic names only the first."""
-    from ..parse.kernels import nested_kernels
+def _nested(source: SourceFile) -> list[KernelRecord]:
+    """Every kernel inside a function or class, where the file has no others: its diagnostic names only the first."""
+    from ..parse.aside import nested
     from ..parse.module import parse_module
 
     try:
-        nested = list(nested_kernels(parse_module(source)))
+        found = list(nested(parse_module(source)))
     except Decline:
-        nested = []
-    code = (diagnostic.code,)
+        found = []
     return [
-        KernelRecord(node.name, node.lineno, "unknown", "declined", code, diagnostic.message, reportable=True)
-        for node in nested
+        KernelRecord(node.name, node.lineno, "unknown", "declined", (why.code,), why.message, reportable=True)
+        for node, why in found
     ]

@@ -11,7 +11,7 @@ from ..model import Helper, Module
 from ..source import Span
 from .decorating import chain_of
 from .jitted import decorator_name, is_jit
-from .kernels import returns_nothing
+from .kernels import nested_kernels, returns_nothing
 from .launches import launched
 from .names import AUTOTUNE, HEURISTICS
 
@@ -35,6 +35,16 @@ def unfollowed(module: Module) -> Iterator[tuple[ast.FunctionDef, Diagnostic]]:
             last = node.decorator_list[names.index(others[-1])]
             written = chain_of(last.func if isinstance(last, ast.Call) else last) or ast.unparse(last)
             yield node, Diagnostic.of("TLX112", Span.of(last), name=node.name, decorator=written)
+
+
+def nested(module: Module) -> Iterator[tuple[ast.FunctionDef, Diagnostic]]:
+    """Kernels inside of functions and classes that are not converted where they are."""
+    inside = {id(node) for one in ast.walk(module.tree) if isinstance(one, ast.ClassDef) for node in ast.walk(one)}
+    for node in nested_kernels(module):
+        held = id(node) in inside
+        where = "class" if held else "function"
+        why = "what is bound in a class is not followed" if held else "it is one of several of that name"
+        yield node, Diagnostic.of("TLX109", Span.of(node), name=node.name, where=where, why=why)
 
 
 def shadowed(module: Module) -> Iterator[Diagnostic]:
