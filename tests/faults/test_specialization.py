@@ -151,7 +151,7 @@ def test_fault_11_any_number_of_trips_comes_to_its_end(trips):
 
 def test_fault_13_a_while_loop_around_the_pipeline():
     sound(converted("while_tiles"))
-    assert refused("while_result") == "TLX104"
+    assert refused("while_result") == "TLX322"
 
 
 def two_groups(kernel):
@@ -175,7 +175,7 @@ def test_fault_17_a_loop_under_a_condition_has_its_roles():
 
 
 def test_fault_17_a_condition_that_the_producer_cannot_know():
-    assert refused("while_result") == "TLX104"
+    assert refused("while_result") == "TLX322"
 
 
 def test_fault_18_loads_under_if_in_nested_loops_and_in_helpers():

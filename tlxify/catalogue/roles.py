@@ -237,4 +237,48 @@ RULES = (
                 a = tl.load(a_ptr + rows[:, None] * stride_am + k * BLOCK_K + offs_k[None, :])
         """,
     ),
+    Rule(
+        code="TLX321",
+        outcome="declined",
+        title="loads where it stores",
+        fact="The kernel {what}: nothing would order that with its stores.",
+        remedy="Store to memory of its own, or read what was stored in a launch of its own.",
+        why=(
+            "The TMA loads tiles ahead of the warps that compute, and past the caches by which one thread sees what "
+            "another stored. Memory that the same launch stores to must not be loaded that way, and neither may a "
+            "bound or condition be read there: each role asks for it at a time of its own."
+        ),
+        example="""
+            @triton.jit
+            def kernel(x_ptr, w_ptr, n, BLOCK: tl.constexpr):
+                i = tl.arange(0, BLOCK)
+                for k in range(0, n, BLOCK):
+                    x = tl.load(x_ptr + i[:, None] * n + (k + i)[None, :])
+                    w = tl.load(w_ptr + (k + i)[:, None] * n + i[None, :])
+                    tl.store(x_ptr + i[:, None] * n + i[None, :], tl.dot(x, w).to(tl.float16))
+        """,
+    ),
+    Rule(
+        code="TLX322",
+        outcome="declined",
+        title="what is loaded waits for a result",
+        fact="{what} decides what is loaded, so that cannot be loaded ahead.",
+        remedy="Decide it before the loop, or by something that is no tile: a scalar that is loaded, a parameter.",
+        why=(
+            "The producer only loads. What it loads next it must know without what the consumers compute, or it would "
+            "wait for them in every trip, and nothing would be won."
+        ),
+        example="""
+            @triton.jit
+            def kernel(x_ptr, w_ptr, n, BLOCK: tl.constexpr):
+                i = tl.arange(0, BLOCK)
+                acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+                k = 0
+                while k < n:
+                    x = tl.load(x_ptr + i[:, None] * n + (k + i)[None, :])
+                    w = tl.load(w_ptr + (k + i)[:, None] * n + i[None, :])
+                    acc = tl.dot(x, w, acc)
+                    k += BLOCK + tl.max(acc).to(tl.int32)
+        """,
+    ),
 )

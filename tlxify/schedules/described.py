@@ -120,7 +120,7 @@ def _made_by_descriptor(facts: Facts, load: Load) -> bool:
 
 
 def _tile(facts: Facts, load: Load) -> Access:
-    """The tile behind a load, if the TMA gives what the source loads. Raises Decline TLX2xx, TLX104."""
+    """The tile behind a load, if the TMA gives what the source loads. Raises Decline TLX2xx, TLX104, TLX32x."""
     access = requirements.strided(facts, load, load.target or "the tile")
     positions.begin_inside(facts, access, load)
     requirements.rows_are_independent(facts, access, load)

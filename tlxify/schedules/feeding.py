@@ -176,7 +176,7 @@ def _serves(facts: Facts, branch: StatementFact, statement: StatementFact) -> bo
 def _strided(facts: Facts, load: Load, side: DotOperand) -> _Found:
     """The tile behind a load, as a box, as threads copy it, or as a box that the consumers mask.
 
-    Raises Decline TLX104, TLX2xx.
+    Raises Decline TLX104, TLX2xx, TLX321, TLX322.
     """
     try:
         access = requirements.strided(facts, load, side.text)

@@ -26,7 +26,7 @@ _NO_BOX = frozenset({"TLX202", "TLX204", "TLX208", "TLX211"})
 def copied(facts: Facts, load: Load, refusal: Decline) -> tuple[Access, Copied]:
     """The access of a tile that the TMA was refused, and what its copies need of a launch.
 
-    Raises Decline TLX202 for a gathered tile that cannot be copied, TLX104, TLX205, or else the `refusal`.
+    Raises Decline TLX202 for a gathered tile that cannot be copied, TLX104, TLX205, TLX32x, or else the `refusal`.
     """
     access = facts.access(load.span)
     if access is None or refusal.diagnostic.code not in _NO_BOX:

@@ -22,7 +22,7 @@ def settled_bounds(facts: Facts, loop: Span) -> bool:
 
 
 def not_read_back(facts: Facts, producer: frozenset[Span]) -> None:
-    """The producer reads nothing that the kernel itself stores: it runs ahead of the stores. Raises Decline TLX104.
+    """The producer reads nothing that the kernel itself stores: it runs ahead of the stores. Raises Decline TLX321.
 
     Its scalars count as well: what a bound or a condition is made of must be the same when the consumers read it.
     """
@@ -31,9 +31,10 @@ def not_read_back(facts: Facts, producer: frozenset[Span]) -> None:
         if load.statement not in producer:
             continue
         if load.pointer in stored:
-            raise Decline("TLX104", load.span, what=f"what it stores through `{load.pointer}` as input of its dots")
+            raise Decline("TLX321", load.span, what=f"loads through `{load.pointer}`, where it also stores")
         if load.pointer is None:
-            raise Decline("TLX104", load.span, what="a bound or condition read through a pointer that is no parameter")
+            what = "reads a bound or condition through a pointer that is no parameter"
+            raise Decline("TLX321", load.span, what=what)
 
 
 def same_way(facts: Facts, producer: frozenset[Span], filling: frozenset[Span], tiles: frozenset[str]) -> None:
@@ -42,16 +43,16 @@ def same_way(facts: Facts, producer: frozenset[Span], filling: frozenset[Span], 
     Each role asks it for itself; they take the same number of trips only if all get the same answer. `filling` are the
     statements in whose place the producer fills slots, `tiles` the names they load tiles into.
 
-    Raises Decline TLX104, TLX304, TLX306.
+    Raises Decline TLX304, TLX306, TLX322.
     """
     dots = {dot.statement for dot in facts.dots}
     for statement in every(facts.statements):
         if statement.span not in producer or statement.span in filling:
             continue
         if statement.span in dots:
-            raise Decline("TLX104", statement.span, what="a dot whose result decides what is loaded")
+            raise Decline("TLX322", statement.span, what="The result of a dot")
         if statement.reads & tiles:
-            raise Decline("TLX104", statement.span, what="a loaded tile that decides what is loaded")
+            raise Decline("TLX322", statement.span, what="What is in a loaded tile")
         if statement.kind == "branch" and statement.span in facts.block_tests:
             text = next((text for span, text in facts.conditions if span == statement.span), "a condition")
             why = "that is no single value for the whole program"

@@ -50,7 +50,7 @@ _ASKING = frozenset({"atomic_cas", "atomic_xchg"})
 def strided(facts: Facts, load: Load, called: str) -> Access:
     """The tile behind a load that the TMA can be asked for; `called` is what the source calls it.
 
-    Raises Decline TLX2xx, TLX104.
+    Raises Decline TLX2xx, TLX104, TLX321, TLX322.
     """
     problem = facts.problem(load.span)
     if problem is not None:
@@ -63,13 +63,13 @@ def strided(facts: Facts, load: Load, called: str) -> Access:
 
 
 def movable(facts: Facts, load: Load) -> None:
-    """Whether the producer can do a load in the source's place. Raises Decline TLX104."""
+    """Whether the producer can do a load in the source's place. Raises Decline TLX104, TLX321, TLX322."""
     if load.helpers:
         raise Decline("TLX104", load.statement, what=f"an operand loaded inside the helper `{load.helpers[0]}`")
     if load.after_dot:
-        raise Decline("TLX104", load.span, what="a dot whose result decides what is loaded")
+        raise Decline("TLX322", load.span, what="The result of a dot")
     if load.pointer in {store.pointer for store in facts.stores}:
-        raise Decline("TLX104", load.span, what=f"what it stores through `{load.pointer}` as input of its dots")
+        raise Decline("TLX321", load.span, what=f"loads through `{load.pointer}`, where it also stores")
     if not load.parts and not any(s.span == load.statement and s.kind == "simple" for s in every(facts.statements)):
         raise Decline("TLX104", load.span, what="an operand loaded in the head of a loop or a condition")
 

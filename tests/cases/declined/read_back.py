@@ -18,4 +18,4 @@ def kernel(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, order_ptr, BLOCK_M: tl.c
         b = tl.load(b_ptr + depth[:, None] * ldb + cols[None, :], mask=(depth[:, None] < K) & (cols[None, :] < N), other=0.0)
         acc = tl.dot(a, b, acc)
     tl.store(c_ptr + rows[:, None] * ldc + cols[None, :], acc.to(tl.float16), mask=(rows[:, None] < M) & (cols[None, :] < N))
-# declined: TLX104 at 11
+# declined: TLX321 at 11

@@ -11,4 +11,4 @@ def kernel(x_ptr, M, N, stride_x, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     inside = (rows[:, None] < M) & (columns[None, :] < N)
     x = tl.load(x_ptr + rows[:, None] * stride_x + columns[None, :], mask=inside, other=0.0)
     tl.store(x_ptr + rows[:, None] * stride_x + columns[None, :], x * 2, mask=inside)
-# declined: TLX104 at 12
+# declined: TLX321 at 12

@@ -21,4 +21,4 @@ def launch(x, w):
     hostile_kernel[(x.shape[0] // 64, w.shape[1] // 64)](
         x_desc, w_desc, x.shape[1], BLOCK_M=64, BLOCK_N=64, BLOCK_K=64
     )
-# declined: TLX104 at 13
+# declined: TLX321 at 13
