@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tlxify.diagnostics import Diagnostic
-from tlxify.source import Span
-from tlxify.suppress import skips, unknown_codes
+from tlxify.pipeline import convert
+from tlxify.source import SourceFile, Span
+from tlxify.suppress import apply, skips, unknown_codes
 
 KERNEL = """\
 @triton.jit
@@ -64,3 +65,29 @@ def test_a_comment_that_names_no_code_silences_nothing_and_is_told(comment: str)
 
 def test_other_words_are_no_skip_comments() -> None:
     assert skips("x = 1  # tlxify: skipped by hand\ny = 2  # tlxify: begin kernel\n") == ()
+
+
+TWICE = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit{decorator}
+def kernel(x_ptr):{head}
+    tl.store(x_ptr, 1){body}
+
+
+first = kernel
+
+
+@triton.jit{later}
+def kernel(x_ptr):
+    tl.store(x_ptr, 2)
+"""
+
+
+@pytest.mark.parametrize(("place", "silent"), [("decorator", True), ("head", True), ("body", False), ("later", False)])
+def test_what_is_said_of_the_file_is_silenced_on_the_function_that_it_is_about(place: str, silent: bool) -> None:
+    places = dict.fromkeys(("decorator", "head", "body", "later"), "") | {place: "  # tlxify: skip[TLX113] known"}
+    found = apply(convert(SourceFile("m.py", TWICE.format(**places))))
+    assert [item.code for item in found.diagnostics] == ([] if silent else ["TLX113"])

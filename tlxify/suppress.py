@@ -106,8 +106,17 @@ def apply(conversion: FileConversion) -> FileConversion:
         loud = (item for item in kernel.diagnostics if not any(skip.silences(item, kernel.span, end) for skip in found))
         return replace(kernel, diagnostics=tuple(loud))
 
+    def loud(item: Diagnostic) -> bool:
+        """Whether what is said of the file is not silenced where it stands, or on the header of a function there."""
+        at = item.span
+        if at is None:
+            return True
+        lines = {line for (_, line), end in ends.items() if line <= at.line <= end} | {at.line}
+        end = max([at.line, *(end for (_, line), end in ends.items() if line in lines)])
+        return not any(skip.silences(item, replace(at, line=min(lines)), end) for skip in found)
+
     return replace(
         conversion,
         kernels=tuple(map(spoken, conversion.kernels)),
-        diagnostics=(*conversion.diagnostics, *unknown_codes(found)),
+        diagnostics=(*filter(loud, conversion.diagnostics), *unknown_codes(found)),
     )

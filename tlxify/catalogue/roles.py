@@ -250,11 +250,11 @@ RULES = (
         ),
         example="""
             @triton.jit
-            def kernel(x_ptr, w_ptr, n, BLOCK: tl.constexpr):
+            def kernel(x_ptr, n, BLOCK: tl.constexpr):
                 i = tl.arange(0, BLOCK)
                 for k in range(0, n, BLOCK):
                     x = tl.load(x_ptr + i[:, None] * n + (k + i)[None, :])
-                    w = tl.load(w_ptr + (k + i)[:, None] * n + i[None, :])
+                    w = tl.load(x_ptr + (k + i)[:, None] * n + i[None, :])
                     tl.store(x_ptr + i[:, None] * n + i[None, :], tl.dot(x, w).to(tl.float16))
         """,
     ),
