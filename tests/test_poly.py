@@ -151,3 +151,14 @@ def test_a_symbol_is_its_name_and_when_it_is_known():
     plain = Symbol("(M // 2)", launch=True)
     assert plain == Symbol("(M // 2)", launch=True, template="({} // {})", operands=(M, Poly.of(2)))
     assert plain != Symbol("(M // 2)")
+
+
+def test_a_quotient_times_its_divisor_and_the_rest_are_what_was_divided():
+    quotient, rest = (
+        Poly.of(Symbol(f"(M {sign} BLOCK)", launch=True, template=f"({{}} {sign} {{}})", operands=(M, BLOCK)))
+        for sign in ("//", "%")
+    )
+    assert (quotient * BLOCK + rest).rejoined() == M
+    assert (quotient * BLOCK * Poly.of(3) + rest * Poly.of(3) + PID).rejoined() == M * Poly.of(3) + PID
+    for apart in (quotient * BLOCK + rest * Poly.of(2), quotient + rest, rest, quotient * BLOCK):
+        assert apart.rejoined() == apart

@@ -102,6 +102,19 @@ class Poly:
         """A single product with a positive coefficient."""
         return len(self.terms) == 1 and self.terms[0][1] > 0
 
+    def rejoined(self) -> Poly:
+        """The same number with `a` in the place of `a // b * b + a % b`."""
+        whole = self
+        for rest in sorted(s for s in self.symbols if s.template == "({} % {})"):
+            taken, by = rest.operands
+            parts = [s for s in self.symbols if s.template == "({} // {})" and s.operands == rest.operands]
+            times = dict(whole.terms).get((rest,), 0)
+            for quotient in parts if times else ():
+                found = (Poly.of(quotient) * by + Poly.of(rest)) * Poly.of(times)
+                if all(term in whole.terms for term in found.terms):
+                    whole = whole - found + taken * Poly.of(times)
+        return whole
+
     def divide(self, divisor: Poly) -> tuple[Poly, Poly]:
         """(quotient, rest) by a single monomial: self = quotient × divisor + rest, term by term."""
         ((by, factor),) = divisor.terms

@@ -46,6 +46,33 @@ def launch(x, w, h, u, out, M, N, K, R):
     grid = (triton.cdiv(M, 128), triton.cdiv(N, 128))
     low_rank[grid](x, w, h, u, out, M, N, K, R, *steps, BM=128, BN=128, BK=32, num_warps=4, num_stages=4)
 """,
+    "a tail behind pointers that have moved": """\
+@triton.jit
+def peeled(a, b, c, m, n, k, lda, ldb, ldc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    i = tl.program_id(0) * BM + tl.arange(0, BM)
+    j = tl.program_id(1) * BN + tl.arange(0, BN)
+    kk = tl.arange(0, BK)
+    pa = a + (i % m)[:, None] * lda + kk[None, :]
+    pb = b + kk[:, None] + (j % n)[None, :] * ldb
+    acc = tl.zeros((BM, BN), tl.float32)
+    whole = k // BK
+    for _ in range(whole):
+        acc = tl.dot(tl.load(pa), tl.load(pb), acc)
+        pa += BK
+        pb += BK
+    left = k % BK
+    if left > 0:
+        x = tl.load(pa, mask=kk[None, :] < left, other=0.0)
+        y = tl.load(pb, mask=kk[:, None] < left, other=0.0)
+        acc = tl.dot(x, y, acc)
+    tl.store(c + i[:, None] * ldc + j[None, :], acc.to(c.dtype.element_ty), mask=(i[:, None] < m) & (j[None, :] < n))
+
+
+def launch(a, w, c):
+    grid = (triton.cdiv(a.shape[0], 64), triton.cdiv(w.shape[0], 128))
+    m, n, k = a.shape[0], w.shape[0], a.shape[1]
+    peeled[grid](a, w, c, m, n, k, a.stride(0), w.stride(0), c.stride(0), 64, 128, 64, num_warps=4, num_stages=4)
+""",
 }
 
 
@@ -66,3 +93,18 @@ def test_the_depth_of_each_loop_is_told():
     assert ("K", "BK") in kernel.contract.tiled
     trips = [case.name for case in edge_cases(kernel.contract) if " trips beside K = " in case.name]
     assert len(trips) == 4, trips
+
+
+def test_the_tail_of_a_peeled_loop_has_something_to_do():
+    text = KERNELS["a tail behind pointers that have moved"]
+    (kernel,) = convert(SourceFile("kernels.py", HEAD + text), profitable=False).kernels
+    assert kernel.contract.multiples == ()
+    assert kernel.contract.contracted == ("k", "BK")
+
+
+def test_behind_a_loop_of_unknown_length_no_pointer_is_known():
+    text = KERNELS["a tail behind pointers that have moved"].replace("(a, b, c, m,", "(a, b, c, trips, m,")
+    text = text.replace("whole = k // BK", "whole = tl.load(trips)")
+    (kernel,) = convert(SourceFile("kernels.py", HEAD + text), profitable=False).kernels
+    assert kernel.verdict_word == "declined"
+    assert "how many trips have moved `pa` before it is not known" in kernel.diagnostics[0].message

@@ -55,7 +55,7 @@ def limited(
     limit: Poly | None = None
     waived: tuple[tuple[Condition, ...], ...] = ()
     for bound in bounds or ():
-        end = coordinate - bound.index
+        end = (coordinate - bound.index).rejoined()
         if not end.launch:
             limit = end if limit is None else limit
         elif extent is not None and end != extent:

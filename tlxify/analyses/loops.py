@@ -97,7 +97,7 @@ def _repeat(run: Interpreter, body: list[ast.stmt], fact: LoopFact, counters: Sc
     run.loops = run.loops[:-1]
     changed = {*rebound, *counters}
     run.scope = {
-        name: _after(run, name, value, entry, fact, known) if name in changed else value
+        name: _after(run, name, value, entry, carried.get(name), fact, known) if name in changed else value
         for name, value in run.scope.items()
     }
 
@@ -166,10 +166,47 @@ def _moving(entry: Box, before: Box, after: Box | None, fact: LoopFact, known: s
     return entry.at(tuple(start + step * trip for start, step in zip(entry.offsets, steps, strict=True)))
 
 
-def _after(run: Interpreter, name: str, value: Value, entry: Scope, fact: LoopFact, known: set[Symbol]) -> Value:
-    """What a rebound name holds behind the loop, after nobody knows how many trips."""
+def _count(fact: LoopFact) -> Poly | None:
+    """How many trips a loop makes, where that is as many as whole tiles fit into a size; None where it is not known.
+
+    Other ends may lie before the start: then there is no trip, whatever their difference says. Sizes are not negative.
+    """
+    if fact.start != Poly() or fact.stop is None or fact.step is None or not fact.step.monomial:
+        return None
+    count, rest = fact.stop.divide(fact.step)
+    symbol = next(iter(count.symbols)) if len(count.symbols) == 1 else None
+    if rest != Poly() or symbol is None or count != Poly.of(symbol) or not symbol.launch:
+        return None
+    of_size = symbol.template in ("({} // {})", "cdiv({}, {})") and all(o.monomial for o in symbol.operands)
+    return count if of_size and symbol.operands[1].constexpr else None
+
+
+def _left_at(carried: Value, fact: LoopFact, trips: Poly) -> Value | None:
+    """What steps by the same amount in every trip, after so many of them; None for anything else."""
+    if carried.box is not None:
+        return replace(
+            carried, box=carried.box.at(tuple(o.substitute({fact.trip: trips}) for o in carried.box.offsets))
+        )
+    if carried.poly is None or fact.trip not in carried.poly.symbols:
+        return None
+    return replace(carried, poly=carried.poly.substitute({fact.trip: trips}))
+
+
+def _after(
+    run: Interpreter,
+    name: str,
+    value: Value,
+    entry: Scope,
+    carried: Value | None,
+    fact: LoopFact,
+    known: set[Symbol],
+) -> Value:
+    """What a rebound name holds behind the loop."""
     if name in entry and value == entry[name]:
         return value
+    trips = _count(fact)
+    if carried is not None and trips is not None and (left := _left_at(carried, fact, trips)) is not None:
+        return left
     if name not in entry and not value.scalar and all(s.launch or s in known for s in value.symbols):
         return replace(value, unsure=True)  # every trip made the same, if there was one
     if value.bounds is not None:
@@ -182,7 +219,10 @@ def _after(run: Interpreter, name: str, value: Value, entry: Scope, fact: LoopFa
         return replace(value, spread=None, element=element)
     if value.scalar:
         return Value(poly=Poly.of(Symbol(f"{name}@after {run.site(fact.span)}")), loads=value.loads)
-    return Value(axes=value.axes, loads=value.loads, why=("TLX203", name))
+    # What has moved by the same step in every trip lies somewhere that nobody can tell all the same.
+    moved = carried is not None and carried.poly is not None and fact.trip in carried.poly.symbols
+    where = ("TLX201", f"how many trips have moved `{name}` before it is not known")
+    return Value(axes=value.axes, loads=value.loads, why=where if moved else ("TLX203", name))
 
 
 def _assigned(body: list[ast.stmt]) -> set[str]:

@@ -52,8 +52,22 @@ class Extents:
         if size is not None:
             self.of.setdefault(axis, size)
             # A descriptor masks by itself, whatever it describes.
-            if size != length.text() and dimension.limit is None and not dimension.from_zero:
+            plain = size != length.text() and dimension.limit is None and not dimension.from_zero
+            if plain and not self._whole_tiles(dimension, size, length):
                 self.multiples.append((size, length.text()))
+
+    def _whole_tiles(self, dimension: Dimension, size: str, length: Poly) -> bool:
+        """Whether a loop makes as many trips as whole tiles fit into the size: what is left of it, it leaves."""
+        for loop in self.facts.loops:
+            if loop.start != Poly() or loop.stop is None or loop.step is None or not loop.step.monomial:
+                continue
+            moved = dimension.coordinate == length * Poly.of(loop.trip)
+            count, rest = loop.stop.divide(loop.step)
+            symbol = next(iter(count.symbols)) if len(count.symbols) == 1 else None
+            if moved and rest == Poly() and symbol is not None and count == Poly.of(symbol):
+                whole = symbol.template == "({} // {})" and symbol.operands[1] == length
+                return whole and symbol.operands[0].text() == size
+        return False
 
     def _reach(self, dimension: Dimension, length: Poly) -> str | None:
         if not dimension.coordinate.terms and dimension.limit is None:
