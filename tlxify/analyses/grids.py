@@ -87,7 +87,9 @@ class _Decoding:
                 least = next((q for q in turns if all(other.divide(q)[1] == ZERO for other in turns)), None)
                 if turns and least is None:
                     continue
-                many = least.text() if least is not None else f"cdiv({extent}, {step.text()})"
+                # As many tiles as cover a size are none where there is nothing to cover: then there is no chunk either.
+                by = f"max(1, {step.text()})" if "cdiv(" in step.text() else step.text()
+                many = least.text() if least is not None else f"cdiv({extent}, {by})"
                 self.tiles.setdefault(Poly.of(moving[0]), many)
 
     def count(self, index: Poly) -> tuple[str, str | None] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...facts import Access, Dimension, Facts
-from ...poly import Poly, Symbol
+from ...poly import ONE, Poly, Symbol
 from ..scalars import offsets_of, rows_of
 from .indices import program_axis
 from .integers import symbols_in
@@ -54,7 +54,20 @@ class Extents:
             # A descriptor masks by itself, whatever it describes.
             plain = size != length.text() and dimension.limit is None and not dimension.from_zero
             if plain and not self._whole_tiles(dimension, size, length):
-                self.multiples.append((size, length.text()))
+                self.multiples.append((size, self._step(dimension, size, length).text()))
+
+    def _step(self, dimension: Dimension, size: str, length: Poly) -> Poly:
+        """What a size must be whole times of: a tile, or as many as all programs take in one of `cdiv(K, BK * SPLIT)`."""
+        for loop in self.facts.loops:
+            stop = next(iter(loop.stop.symbols)) if loop.stop is not None and len(loop.stop.symbols) == 1 else None
+            if loop.trip not in dimension.coordinate.symbols or stop is None or loop.stop != Poly.of(stop):
+                continue
+            step = dimension.coordinate - dimension.coordinate.substitute({loop.trip: Poly()})
+            if stop.template == "cdiv({}, {})" and step == stop.operands[1] * Poly.of(loop.trip):
+                turns = stop.operands[1].divide(length) if length.monomial else (Poly(), ONE)
+                if stop.operands[0].text() == size and turns[1] == Poly() and turns[0].launch:
+                    return stop.operands[1]
+        return length
 
     def _whole_tiles(self, dimension: Dimension, size: str, length: Poly) -> bool:
         """Whether a loop makes as many trips as whole tiles fit into the size: what is left of it, it leaves."""
