@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ..diagnostics import Decline, Diagnostic
@@ -25,7 +24,7 @@ from ..facts import (
     Sum,
 )
 from ..model import Branch, Kernel, Statement, walk
-from ..poly import Poly, Symbol
+from ..poly import Poly
 from ..source import Span
 from .access import REPEATED, describe, zero_fill
 from .accumulate import Use, use_of
@@ -38,6 +37,7 @@ from .elements import added_apart, added_in, operand_dtypes
 from .events import DotEvent, LoadEvent, OperationEvent, StoreEvent
 from .floats import Floats
 from .interpret import Interpreter
+from .pointers import pointer_test
 from .units import unit_strides
 from .values import DOT, MISSING, Value
 from .widths import wide_names
@@ -71,9 +71,8 @@ class _Assembly:
         self.problems: list[tuple[Span, Diagnostic]] = []
         lengths = {s for axis in self.axes.freeze() for s in axis.length.symbols}
         self.tiles = frozenset(s for s in lengths if s.constexpr)
-        addresses = [*(e.address for e in self.events.loads), *(e.address for e in self.events.stores)]
         self.hosted = interpreter.descriptors.boxes
-        self.is_pointer = _pointer_test(kernel, addresses, frozenset(self.hosted))
+        self.is_pointer = pointer_test(kernel, self.events, frozenset(self.hosted))
         self.floats = Floats(kernel)
         self.nodes = {node.span: node.node for node in walk(kernel.body) if isinstance(node, Statement)}
 
@@ -390,35 +389,3 @@ def _written(event: LoadEvent) -> LoadText | None:
     address, mask = event.arguments
     reads = names(address, ast.Load) | (names(mask, ast.Load) if mask is not None else frozenset())
     return LoadText(Span.of(address), Span.of(mask) if mask is not None else None, reads)
-
-
-def _pointer_test(kernel: Kernel, addresses: list[Value], hosted: frozenset[str]) -> Callable[[Symbol], bool]:
-    """Which parameters are pointers: the only base of some address, asked for their element type, or named so.
-
-    So are those that are descriptors.
-    """
-    pointers = set(hosted)
-    known = [spread.poly for address in addresses if (spread := address.spreading) is not None]
-    for poly in itertools.chain.from_iterable(map(_either, known)):
-        bases = [m[0] for m, c in poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
-        if len(bases) == 1:
-            pointers.add(bases[0].name)
-    for node in ast.walk(kernel.node):
-        if (
-            isinstance(node, ast.Attribute)
-            and node.attr == "dtype"
-            and isinstance(node.value, ast.Name)
-            and kernel.param(node.value.id)
-        ):
-            pointers.add(node.value.id)
-    pointers.update(p.name for p in kernel.params if "ptr" in p.name.lower() and not p.constexpr)
-    return lambda symbol: symbol.launch and symbol.name in pointers
-
-
-def _either(address: Poly) -> Iterator[Poly]:
-    """An address, or where it is one of several, each of them."""
-    options = [option for symbol in address.symbols for option in symbol.options]
-    if not options or address.terms != ((address.terms[0][0], 1),):
-        yield address
-    else:
-        yield from (found for option in options for found in _either(option))

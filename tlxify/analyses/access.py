@@ -136,9 +136,9 @@ def pointer_of(address: Value, span: Span, is_pointer: Callable[[Symbol], bool],
     candidates = [m[0] for m, c in spread.poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
     pointers = [symbol for symbol in candidates if is_pointer(symbol)] or candidates
     if len(pointers) != 1:
-        raise Decline(
-            "TLX201", span, name=" + ".join(s.name for s in pointers) or called, why="it has no single base pointer"
-        )
+        either = " or ".join(f"`{symbol.name}`" for symbol in pointers)
+        why = "it has no single base pointer" + (f", it may be {either}" if either else "")
+        raise Decline("TLX201", span, name=called, why=why)
     return pointers[0].name
 
 

@@ -11,6 +11,7 @@ from ..reach import chain_of
 from .arguments import placed
 from .literals import ConfigLiteral, NotLiteral, evaluate
 from .names import AUTOTUNE
+from .numbers import is_number
 from .shapes import Passed, alike, extents, stride_of, strides
 
 
@@ -40,6 +41,8 @@ class CallSite:
     pitches: tuple[Passed, ...] = ()
     #: Pairs of parameters that the same is passed for.
     alike: tuple[tuple[str, str], ...] = ()
+    #: Parameters that are certainly given a number.
+    numbers: frozenset[str] = frozenset()
 
 
 def launched(tree: ast.Module) -> frozenset[str]:
@@ -133,7 +136,11 @@ def _site(kernel: Kernel, call: ast.Call, grid: ast.expr, function: ast.AST) -> 
     stepping, pitches = frozenset(name for name, node in meant.items() if stride_of(node)), strides(meant)
     lengths = extents(given, _own_nodes(function), call.lineno)
     said = _grid(grid, known)
-    return CallSite(said, tuple(literals), computed, choices, blocks, usual, stepping, lengths, pitches, alike(given))
+    numbers = frozenset(name for name, node in given.items() if is_number(node, function, known.bound))
+    numbers = numbers.union(stepping, (passed.parameter for passed in lengths))
+    return CallSite(
+        said, tuple(literals), computed, choices, blocks, usual, stepping, lengths, pitches, alike(given), numbers
+    )
 
 
 def _entries(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
