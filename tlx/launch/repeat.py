@@ -37,9 +37,12 @@ class Repeats:
         except Exception:
             # Text that cannot be read may do anything.
             found = frozenset({(Access.UPDATE, frozenset())})
-        self._loads = [target for access, target in found if access is Access.LOAD]
-        self._stores = [target for access, target in found if access is Access.STORE]
-        self._updates = [target for access, target in found if access is Access.UPDATE]
+        self._targets = {target for _, target in found}
+        self._writes = any(access is not Access.LOAD for access, _ in found)
+        self._read, self._stored, self._updated = (
+            _all(target for access, target in found if access is wanted)
+            for wanted in (Access.LOAD, Access.STORE, Access.UPDATE)
+        )
 
     def measurable(self, named: Mapping[str, Any]) -> bool:
         """Whether a tuner of ours may measure launches with these arguments, by name, on their own memory."""
@@ -63,17 +66,16 @@ class Repeats:
 
     def _changed(self, named: Mapping[str, Any]) -> set[str] | None:
         """Tensors that a second launch may leave otherwise than the first; `None`: memory of no argument may be."""
-        tensors = {name: base_of(value) for name, value in named.items() if is_memory(value)}
-        writes = [*self._stores, *self._updates]
-        if not writes:
+        if not self._writes:
             return set()
+        tensors = {name: base_of(value) for name, value in named.items() if is_memory(value)}
         # What is accessed through a pointer that a launch does not have is not accessed.
         known = {*tensors, *(name for name, value in named.items() if value is None)}
-        if not all(target & known for target in (*writes, *self._loads)):
+        if any(target.isdisjoint(known) for target in self._targets):
             return None
-        read = {_memory_of(tensors[name]) for name in _all(self._loads) & tensors.keys()}
-        stored = {name for name in _all(self._stores) & tensors.keys() if _memory_of(tensors[name]) in read}
-        return stored | (_all(self._updates) & tensors.keys())
+        read = {_memory_of(tensors[name]) for name in self._read & tensors.keys()}
+        stored = {name for name in self._stored & tensors.keys() if _memory_of(tensors[name]) in read}
+        return stored | (self._updated & tensors.keys())
 
 
 def choice_of_source(stack: Stack, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
