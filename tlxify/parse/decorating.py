@@ -209,8 +209,9 @@ class Decorators:
 
 def decorators(tree: ast.Module, names: Names) -> Iterator[ast.expr]:
     """What decorates the functions of a file that are written in Triton's language, or is called with one of them."""
-    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    functions = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
+    for node in nodes:
         match node:
             case ast.FunctionDef(decorator_list=[_, *_] as found) if speaks_triton(node, names):
                 yield from found
