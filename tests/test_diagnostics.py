@@ -108,3 +108,16 @@ def test_the_pages_are_current() -> None:
     assert {path.name for path in (ROOT / "docs" / "diagnostics").glob("*.md")} == {path.name for path in pages}
     for path, text in pages.items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name} is not current: run `make docs`"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("((step * trip@12:4 + first) // n)", "((step * trips_of_line_12 + first) // n)"),
+        ("trip@12:4<40:8 and load@7:9 or pid@after 12:4", "trips_of_line_12 and loaded_of_line_7 or pid"),
+        ("either where@3:2, either @5:6, x.0@9:1", "chosen_of_line_3, chosen_of_line_5, x"),
+        ("it can neither be inferred nor is it a @ b", "it can neither be inferred nor is it a @ b"),
+    ],
+)
+def test_messages_call_scalars_as_the_source_does(text, told):
+    assert told in Diagnostic.of("TLX606", None, name="kernel", why=text).message

@@ -6,6 +6,7 @@ A refusal is raised as `Decline` where it is found and kept as a `Diagnostic`. T
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from .catalogue import CATALOGUE, Outcome, Rule
@@ -64,12 +65,28 @@ class Diagnostic:
     @property
     def message(self) -> str:
         """What is so: one sentence."""
-        return self.rule.fill(self.rule.fact, dict(self.facts))
+        return self.rule.fill(self.rule.fact, {name: plain(text) for name, text in self.facts})
 
     @property
     def remedy(self) -> str:
         """What to do about it: one sentence."""
         return self.rule.fill(self.rule.remedy, dict(self.facts))
+
+
+#: A scalar as the analyses call it, after the place that made it: `trip@12:4`, `pid@after 12:4`, `load@7:9<20:8`.
+_PLACED = re.compile(r"(?:\beither )?([A-Za-z_]\w*)?(?:\.\d+)?@(?:after )?(\d+):\d+(?:<\d+:\d+)*")
+#: What those are called that no name of the source's stands for.
+_UNNAMED = {"trip": "trips", "load": "loaded", "part": "part", "reduced": "reduced", "where": "chosen"}
+
+
+def plain(text: str) -> str:
+    """Text without the analyses' own names: scalars are called as in the source, others by what they are and where."""
+
+    def called(match: re.Match[str]) -> str:
+        name, line = match.group(1) or "where", match[2]
+        return f"{_UNNAMED[name]}_of_line_{line}" if name in _UNNAMED else name
+
+    return _PLACED.sub(called, text)
 
 
 class Decline(Exception):

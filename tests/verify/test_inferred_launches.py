@@ -73,6 +73,89 @@ def launch(a, w, c):
     m, n, k = a.shape[0], w.shape[0], a.shape[1]
     peeled[grid](a, w, c, m, n, k, a.stride(0), w.stride(0), c.stride(0), 64, 128, 64, num_warps=4, num_stages=4)
 """,
+    "a batch that a while loop works off": """\
+@triton.jit
+def bmm(A, B, C, batch, M, N, K, a_b, a_m, b_b, b_k, c_b, c_m, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    pid = tl.program_id(0)
+    tn = (N + BN - 1) // BN
+    per = (M + BM - 1) // BM * tn
+    while pid < per * batch:
+        bid = pid // per
+        rest = pid - bid * per
+        rows = rest // tn * BM + tl.arange(0, BM)
+        cols = rest % tn * BN + tl.arange(0, BN)
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        for kb in range(0, K, BK):
+            ks = kb + tl.arange(0, BK)
+            of_a = (rows[:, None] < M) & (ks[None, :] < K)
+            of_b = (ks[:, None] < K) & (cols[None, :] < N)
+            x = tl.load(A + bid * a_b + rows[:, None] * a_m + ks[None, :], mask=of_a, other=0.0)
+            y = tl.load(B + bid * b_b + ks[:, None] * b_k + cols[None, :], mask=of_b, other=0.0)
+            acc += tl.dot(x, y)
+        place = C + bid * c_b + rows[:, None] * c_m + cols[None, :]
+        tl.store(place, acc.to(tl.float16), mask=(rows[:, None] < M) & (cols[None, :] < N))
+        pid += tl.num_programs(0)
+
+
+def launch(a, b, c):
+    steps = (a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1))
+    bmm[(12,)](a, b, c, a.shape[0], a.shape[1], b.shape[2], a.shape[2], *steps, 128, 128, 64, num_warps=8)
+""",
+    "split-k whose turns are not masked": """\
+@triton.heuristics({"EVEN_K": lambda args: args["K"] % (args["BK"] * args["SPLIT"]) == 0})
+@triton.jit
+def split(
+    a, b, c, M, N, K, s_am, s_bk, s_cm,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr, EVEN_K: tl.constexpr,
+):
+    pm, pn, z = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    rm = pm * BM + tl.arange(0, BM)
+    rn = pn * BN + tl.arange(0, BN)
+    rk = z * BK + tl.arange(0, BK)
+    A = a + (rm % M)[:, None] * s_am + rk[None, :]
+    B = b + rk[:, None] * s_bk + (rn % N)[None, :]
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BK * SPLIT)):
+        if EVEN_K:
+            x = tl.load(A)
+            y = tl.load(B)
+        else:
+            left = K - k * (BK * SPLIT)
+            x = tl.load(A, mask=rk[None, :] < left, other=0.0)
+            y = tl.load(B, mask=rk[:, None] < left, other=0.0)
+        acc += tl.dot(x, y)
+        A += BK * SPLIT
+        B += BK * SPLIT * s_bk
+    place = c + rm[:, None] * s_cm + rn[None, :]
+    tl.atomic_add(place, acc, mask=(rm < M)[:, None] & (rn < N)[None, :])
+
+
+def launch(a, b, c, M, N, K):
+    grid = (triton.cdiv(M, 64), triton.cdiv(N, 64), 4)
+    steps = (a.stride(0), b.stride(0), c.stride(0))
+    split[grid](a, b, c, M, N, K, *steps, BM=64, BN=64, BK=64, SPLIT=4, num_warps=4, num_stages=4)
+""",
+    "split-k in one piece each": """\
+@triton.jit
+def split(a, b, c, splits, M, N, K, lda, ldb, ldc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    per = tl.cdiv(tl.cdiv(K, BK), splits)
+    z = tl.program_id(2)
+    for kt in range(z * per, min((z + 1) * per, tl.cdiv(K, BK))):
+        rk = kt * BK + tl.arange(0, BK)
+        x = tl.load(a + rm[:, None] * lda + rk[None, :], mask=(rm[:, None] < M) & (rk[None, :] < K), other=0.0)
+        y = tl.load(b + rk[:, None] * ldb + rn[None, :], mask=(rk[:, None] < K) & (rn[None, :] < N), other=0.0)
+        acc = tl.dot(x, y, acc)
+    tl.atomic_add(c + rm[:, None] * ldc + rn[None, :], acc, mask=(rm[:, None] < M) & (rn[None, :] < N))
+
+
+def launch(a, b, c, M, N, K):
+    grid = (triton.cdiv(M, 128), triton.cdiv(N, 128))
+    steps = (a.stride(0), b.stride(0), c.stride(0))
+    split[(*grid, 4)](a, b, c, 4, M, N, K, *steps, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)
+""",
 }
 
 

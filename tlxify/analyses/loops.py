@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .boxes import Box
     from .interpret import Interpreter
 
+_PROGRAM = ("tl.program_id(", "tl.num_programs(")
+
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
@@ -130,7 +132,7 @@ def _carried(
     if entry.poly is not None and before.poly is not None:
         if after.poly is not None and after.terms == before.terms:
             step = after.poly - before.poly
-            if all(symbol.launch or symbol in known for symbol in step.symbols):
+            if _fixed(step, known):
                 return replace(entry, poly=entry.poly + step * Poly.of(fact.trip), literal=MISSING)
         if entry.scalar:
             return Value(poly=before.poly, loads=after.loads)
@@ -150,9 +152,14 @@ def _stepping(
     if entry is None or before is None or after is None or after.terms != before.terms:
         return None
     step = after.poly - before.poly
-    if after.blocks != before.blocks or not all(symbol.launch or symbol in known for symbol in step.symbols):
+    if after.blocks != before.blocks or not _fixed(step, known):
         return None
     return replace(entry, poly=entry.poly + step * Poly.of(fact.trip))
+
+
+def _fixed(step: Poly, known: set[Symbol]) -> bool:
+    """Whether a step is the same in every trip: which program this is, and of how many, no trip changes."""
+    return all(s.launch or s in known or s.name.startswith(_PROGRAM) for s in step.symbols)
 
 
 def _moving(entry: Box, before: Box, after: Box | None, fact: LoopFact, known: set[Symbol]) -> Box | None:
@@ -160,7 +167,7 @@ def _moving(entry: Box, before: Box, after: Box | None, fact: LoopFact, known: s
     if after is None or after.at(()) != before.at(()):
         return None
     steps = [end - start for start, end in zip(before.offsets, after.offsets, strict=True)]
-    if not all(symbol.launch or symbol in known for step in steps for symbol in step.symbols):
+    if not all(_fixed(step, known) for step in steps):
         return None
     trip = Poly.of(fact.trip)
     return entry.at(tuple(start + step * trip for start, step in zip(entry.offsets, steps, strict=True)))

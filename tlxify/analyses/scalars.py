@@ -95,7 +95,7 @@ class Scalars:
     def upper(self, poly: Poly) -> str | None:
         """An expression that `poly` never exceeds, as long as everything in it counts from zero."""
         for loop in self.facts.loops:
-            poly = _at_the_end(poly, loop)
+            poly = self._before_the_end(poly, loop) if loop.kind == "while" else _at_the_end(poly, loop)
         if len(poly.terms) == 1 and poly.terms[0][1] == 1 and len(poly.terms[0][0]) == 1:
             return self._largest(poly.terms[0][0][0])
         parts: list[str] = []
@@ -110,6 +110,17 @@ class Scalars:
             product = " * ".join([*([str(coefficient)] if coefficient != 1 else []), *map(_closed, factors)])
             parts.append(f"+ {product}")
         return " ".join(parts).removeprefix("+ ") or "0"
+
+    def _before_the_end(self, poly: Poly, loop: LoopFact) -> Poly:
+        """What a loop goes on for as long as it is less than something, at its largest."""
+        if loop.trip in poly.symbols:
+            entry = poly.substitute({loop.trip: Poly()})
+            for test in self.facts.comparisons:
+                # Its test is read with what holds before the loop.
+                own = test.span.line == loop.span.line and test.left == entry and test.integers
+                if own and test.operator in ("<", "<=") and not test.right.symbols & {loop.trip}:
+                    return test.right - (ONE if test.operator == "<" else Poly())
+        return poly
 
     def _largest(self, symbol: Symbol) -> str | None:
         if match := _PROGRAM.fullmatch(symbol.name):

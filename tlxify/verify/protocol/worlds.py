@@ -90,8 +90,7 @@ def _world(
     }
     values |= constants
     for size, tile in contract.tiled:
-        extent = extent_of(tile, values) or 64
-        values[size] = 2 * extent - 3
+        values[size] = 2 * (extent_of(tile, values) or 64) - 3
     values |= {size: extent_of(tile, values) or 64 for size, tile in contract.covered}
     if contract.contracted is not None:
         size, tile = contract.contracted
