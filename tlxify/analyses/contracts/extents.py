@@ -57,7 +57,7 @@ class Extents:
                 self.multiples.append((size, self._step(dimension, size, length).text()))
 
     def _step(self, dimension: Dimension, size: str, length: Poly) -> Poly:
-        """What a size must be whole times of: a tile, or all that programs take in one of `cdiv(K, BK * SPLIT)` turns."""
+        """What a size must be whole times of: a tile, or what `cdiv(K, BK * SPLIT)` turns take of it each."""
         for loop in self.facts.loops:
             stop = next(iter(loop.stop.symbols)) if loop.stop is not None and len(loop.stop.symbols) == 1 else None
             if loop.trip not in dimension.coordinate.symbols or stop is None or loop.stop != Poly.of(stop):
