@@ -5,6 +5,7 @@ Every check is a proof obligation of `conversion.md`'s kind: what is not underst
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..diagnostics import Decline
@@ -43,6 +44,8 @@ def effects(facts: Facts) -> None:
 
 #: What the warps that compute do among themselves, as they did in the source.
 KEPT = frozenset({"tl.debug_barrier", "tl.device_assert"})
+#: Axes of a tile that a dot multiplies.
+TILE = 2
 #: Atomics that exist for the answer.
 _ASKING = frozenset({"atomic_cas", "atomic_xchg"})
 
@@ -78,7 +81,8 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
     """Whether the roles can be expected to pay: some loop keeps the tensor cores busy from slots alone.
 
     Where a dot in a loop waits for a tile that its own warps load or convert, the source, whose loads the compiler
-    pipelines, is as fast or faster. Raises Decline TLX2xx, TLX104, TLX302, TLX304, TLX305, TLX309, TLX310.
+    pipelines, is as fast or faster; a vector beside such a tile, a row of scales, is little enough. Raises Decline
+    TLX2xx, TLX104, TLX302, TLX304, TLX305, TLX309, TLX310.
     """
     # A dot around which others loop deeper finishes what they have done.
     deeper = {loop for dot in facts.dots for loop in dot.loops[:-1]}
@@ -102,10 +106,12 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
                     continue
                 if not load.axes or load.loops != dot.loops or (side.load is None and side.after_dot):
                     continue
-                if number in feeding.refused:
+                beside = _beside_a_tile(facts, load, side.loads & feeding.feeds.keys())
+                if number in feeding.refused and not beside:
                     problem = feeding.refused[number]
                     raise Decline(problem.code, problem.span, **dict(problem.facts))
-                if number in feeding.feeds and (masked := feeding.feeds[number].unmasked) is not None:
+                masked = feeding.feeds[number].unmasked if number in feeding.feeds else None
+                if masked is not None and not beside:
                     raise Decline(masked.code, masked.span, **dict(masked.facts))
                 for arm in load.arms:
                     if load.loops[-1].contains(arm):
@@ -121,6 +127,16 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
     read = {n for dot in feeding.dots for n in (dot.a.load, dot.b.load) if n is not None}
     if not any(facts.loads[n].loops for n in read | raw if n in feeding.feeds):
         raise Decline("TLX305", looped[0].b.span, name=looped[0].b.text, why="it is loaded outside the loop")
+
+
+def _beside_a_tile(facts: Facts, load: Load, fed: Iterable[int]) -> bool:
+    """Whether it is a vector beside a tile, of those `fed`, that is computed with it: its own warps load it, as little
+    as it is."""
+    return _tile_axes(load) < TILE and any(_tile_axes(facts.loads[number]) == TILE for number in fed)
+
+
+def _tile_axes(load: Load) -> int:
+    return sum(axis is not None for axis in load.axes)
 
 
 def untouched(facts: Facts, dot: Dot, loop: Span) -> bool:
