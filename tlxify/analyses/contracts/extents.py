@@ -70,7 +70,10 @@ class Extents:
         return length
 
     def _whole_tiles(self, dimension: Dimension, size: str, length: Poly) -> bool:
-        """Whether a loop makes as many trips as whole tiles fit into the size: what is left of it, it leaves."""
+        """Whether a loop makes as many trips as whole tiles fit into the size, and leaves the rest to a masked load."""
+        ends = (d.extent for _, access in self.facts.accesses for d in access.dimensions if d.axis is not None)
+        if not any(end is not None and end.text() == size for end in ends):
+            return False
         for loop in self.facts.loops:
             if loop.start != Poly() or loop.stop is None or loop.step is None or not loop.step.monomial:
                 continue
