@@ -1,3 +1,4 @@
+# expect: TLX501
 """y = layernorm(x) @ W: statistics of the rows come from an earlier kernel, each tile of x is normalized before its dot."""
 
 import torch

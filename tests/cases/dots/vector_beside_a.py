@@ -1,4 +1,5 @@
 # A vector is loaded beside the tile that it scales on its way to the dot: it needs no ring, whatever is past its mask.
+# flags: --ungated
 
 import triton
 import triton.language as tl
