@@ -54,7 +54,7 @@ def test_a_refusal_has_the_column_of_the_helper(end):
     conversion = convert(source)
     (found,) = conversion.kernels[0].diagnostics
     assert (found.code, found.span.line, found.span.column, found.file) == ("TLX205", 9, 16, None)
-    assert render(found, source).startswith("kernel.py:9:17: declined: TLX205")
+    assert render(found, source).startswith("kernel.py:9:17: unprofitable: TLX205")
 
 
 def test_text_of_no_file_has_the_place_of_the_innermost_part_around_it():
