@@ -303,8 +303,8 @@ class Session:
                 self.record.telling.append(case.config)
             self.record.identical += result.identical
             self.record.exact &= result.identical
-            self.record.worst = max(self.record.worst, result.error)
             if result.mismatch is None:
+                self.record.worst = max(self.record.worst, result.error)
                 continue
             # Before the conversion is blamed: would the source give this answer twice?
             try:
