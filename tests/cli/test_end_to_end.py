@@ -170,16 +170,16 @@ def test_each_stage_can_be_dumped(run, gemm, stage):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_whose_name_is_no_identifier_is_written_verified_and_reverted(run, tmp_path, name):
     file = tmp_path / name
-    shutil.copy(CORPUS, file)
+    file.write_text(text := HEADER + GEMM)
     assert run("convert", "--write", file).exit_code == 0
     (sidecar,) = tmp_path.glob("*_tlx.py")
     assert f"import {sidecar.stem} as _specialized" in file.read_text()
     for written in (file, sidecar):
         verified = run("verify", "--upto", "protocol", written)
         assert verified.exit_code == 0, verified.output
-        assert "matmul_kernel: protocol" in verified.output
+        assert "kernel: protocol" in verified.output
     assert conversions([str(file), str(sidecar)]) == [str(file)]
     assert run("convert", "--write", file).exit_code == 0
     assert run("revert", file).exit_code == 0
-    assert file.read_text() == CORPUS.read_text()
+    assert file.read_text() == text
     assert list(tmp_path.iterdir()) == [file]
