@@ -96,6 +96,11 @@ class Decline(Exception):
         self.diagnostic = Diagnostic.of(code, span, **facts)
         super().__init__(f"{code}: {self.diagnostic.message}")
 
+    @staticmethod
+    def of(diagnostic: Diagnostic) -> Decline:
+        """The refusal that a diagnostic was kept of."""
+        return Decline(diagnostic.code, diagnostic.span, **dict(diagnostic.facts))
+
     def at(self, origin: Origin, home: SourceFile) -> Decline:
         """The same refusal, of a place that may be in another file than the user's, which is `home`."""
         file = origin.source if origin.source.path != home.path else None

@@ -190,6 +190,11 @@ class Load:
     #: are listed as loads of their own too: they vanish with the branch, or stay with it where no ring takes it over.
     parts: tuple[int, ...] = ()
 
+    @property
+    def is_tile(self) -> bool:
+        """Whether it loads more than a row or a column: what a slot is for."""
+        return sum(axis is not None for axis in self.axes) > 1
+
 
 @dataclass(frozen=True, slots=True)
 class RowBound:
@@ -355,6 +360,14 @@ class LoopFact:
     trip: Symbol
     #: Source text of start, stop and step.
     text: tuple[str, str, str] = ("0", "", "1")
+
+    @property
+    def count(self) -> Symbol | None:
+        """What counts the trips of a loop that begins at zero, such as `cdiv(K, BLOCK_K)`; None where no one does."""
+        if self.start != Poly() or self.stop is None or self.step is None or not self.step.monomial:
+            return None
+        count, rest = self.stop.divide(self.step)
+        return count.alone if rest == Poly() else None
 
 
 @dataclass(frozen=True, slots=True)

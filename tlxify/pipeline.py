@@ -28,7 +28,7 @@ from .outcome import FileConversion, KernelOutcome, VerdictWord
 from .parse import aside
 from .parse.decorators import bypassed
 from .parse.forms import other_forms
-from .parse.kernels import enclosed_kernels, find_kernels, kernel_named, returns_nothing
+from .parse.kernels import enclosed_kernels, find_kernels, kernel_named, returns_nothing, with_decorators
 from .parse.module import NESTED, nested, parse_module
 from .plan import AUTO, Form, Plan
 from .reach import reach
@@ -363,10 +363,7 @@ def _refused(kernel: Kernel, diagnostic: Diagnostic) -> KernelOutcome:
 
 
 def _refused_at(node: ast.FunctionDef, why: Diagnostic) -> KernelOutcome:
-    first = node.decorator_list[0]
-    return KernelOutcome(
-        node.name, replace(Span.of(node), line=first.lineno, column=first.col_offset - 1), "declined", (why,)
-    )
+    return KernelOutcome(node.name, with_decorators(node), "declined", (why,))
 
 
 def _written_by_user(source: SourceFile) -> SourceFile:
@@ -388,12 +385,8 @@ def _chosen(
     made = [kernel for kernel in enclosed_kernels(module.source) if kernel.name not in taken]
     found = tuple(sorted((*own, *made), key=lambda kernel: kernel.span.line))
     if not found and not beside:
-        nested = next(aside.nested(module), None)
-        raise (
-            Decline("TLX102", None)
-            if nested is None
-            else Decline(nested[1].code, nested[1].span, **dict(nested[1].facts))
-        )
+        why = next((why for _, why in aside.nested(module)), None)
+        raise Decline("TLX102", None) if why is None else Decline.of(why)
     if names is None:
         return found
     known = {kernel.bound: kernel for kernel in found} | {kernel.name: kernel for kernel in found}

@@ -102,6 +102,14 @@ class Poly:
         """A single product with a positive coefficient."""
         return len(self.terms) == 1 and self.terms[0][1] > 0
 
+    @property
+    def alone(self) -> Symbol | None:
+        """The symbol that this is, and nothing more; None for anything else."""
+        match self.terms:
+            case (((symbol,), 1),):
+                return symbol
+        return None
+
     def rejoined(self) -> Poly:
         """The same number with `a` in the place of `a // b * b + a % b`."""
         whole = self

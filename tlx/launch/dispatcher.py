@@ -254,7 +254,7 @@ class Dispatcher:
             if chosen is None:
                 allowed = self._guarding.first(named, tensors, self._reaching(args, kwargs))
                 chosen = self._first_config(Decision(None, allowed, tensors), follows, args, kwargs)
-            given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
+            given = self._given(args, kwargs)
             named = self.stack.complete(given, chosen)
             decided = Decision(None, self._guarding.ask(self._adapter.defaulted(named), tensors), tensors)
             ready = self._adapter.prepare(decided, (), named)
@@ -321,9 +321,13 @@ class Dispatcher:
         decision.storages += [storage for storage in storages if storage[0] not in known]
         return found
 
+    def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """What a call gives, by name."""
+        return {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
+
     def _reaching(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[[Any], dict[str, Any]]:
         """The source's arguments as they reach it under a config, by name."""
-        given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
+        given = self._given(args, kwargs)
         return lambda config: self._adapter.defaulted(self.stack.complete(given, config))
 
     def _launch_through_stack(
@@ -410,7 +414,7 @@ class Dispatcher:
         if self.stack.tuner is None and (not self._schedule.configs or self._schedule.programs is not None):
             return []
         named, _ = self._adapter.bind(args, kwargs)
-        given = {**dict(zip(self._adapter.arg_names, args, strict=False)), **kwargs}
+        given = self._given(args, kwargs)
         stack = self.stack if self.stack.known else Stack((), self.stack.kernel, True)
         source = listed if listed is not None else self.stack.tuner.configs if self.stack.known else ()
         # What a config's hook does to the descriptors of a launch is done when the config is tried.

@@ -357,8 +357,8 @@ class _Assembly:
         """`n` of a scalar load at `i` under the mask `i < n`."""
         offset = self._offset(event)
         mask = event.mask.poly if event.mask is not None else None
-        symbol = next(iter(mask.symbols)) if mask is not None and len(mask.symbols) == 1 else None
-        if offset is None or symbol is None or mask != Poly.of(symbol) or symbol.template != "({} < {})":
+        symbol = mask.alone if mask is not None else None
+        if offset is None or symbol is None or symbol.template != "({} < {})":
             return None
         index, end = symbol.operands
         return end if index == offset and end.launch else None

@@ -27,8 +27,8 @@ def quotients(facts: Facts, extents: Mapping[int, str], index: Poly) -> tuple[st
 
 def _divided(index: Poly) -> int | None:
     """The axis of the program id that an index is a quotient of."""
-    symbol = next(iter(index.symbols)) if len(index.symbols) == 1 else None
-    if symbol is None or index != Poly.of(symbol) or symbol.template != _QUOTIENT:
+    symbol = index.alone
+    if symbol is None or symbol.template != _QUOTIENT:
         return None
     inner = symbol.operands[0]
     for axis in range(3):

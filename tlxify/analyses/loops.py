@@ -178,14 +178,11 @@ def _count(fact: LoopFact) -> Poly | None:
 
     Other ends may lie before the start: then there is no trip, whatever their difference says. Sizes are not negative.
     """
-    if fact.start != Poly() or fact.stop is None or fact.step is None or not fact.step.monomial:
+    count = fact.count
+    if count is None or not count.launch:
         return None
-    count, rest = fact.stop.divide(fact.step)
-    symbol = next(iter(count.symbols)) if len(count.symbols) == 1 else None
-    if rest != Poly() or symbol is None or count != Poly.of(symbol) or not symbol.launch:
-        return None
-    of_size = symbol.template in ("({} // {})", "cdiv({}, {})") and all(o.monomial for o in symbol.operands)
-    return count if of_size and symbol.operands[1].constexpr else None
+    of_size = count.template in ("({} // {})", "cdiv({}, {})") and all(o.monomial for o in count.operands)
+    return Poly.of(count) if of_size and count.operands[1].constexpr else None
 
 
 def _left_at(carried: Value, fact: LoopFact, trips: Poly) -> Value | None:

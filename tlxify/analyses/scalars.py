@@ -163,8 +163,8 @@ class Scalars:
     def _chosen(self, condition: Poly, one: Poly, other: Poly) -> str | None:
         """The larger one of two values, of which the first may be bounded by the condition: `where(i < n, i, 0)`."""
         first = self.upper(one)
-        asked = next(iter(condition.symbols)) if len(condition.symbols) == 1 else None
-        if asked is not None and condition == Poly.of(asked) and asked.template == "({} < {})":
+        asked = condition.alone
+        if asked is not None and asked.template == "({} < {})":
             index, end = asked.operands
             if index == one and end.launch and "tl." not in end.text():
                 first = f"{_closed(end.text())} - 1"

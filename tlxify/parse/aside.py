@@ -10,6 +10,7 @@ from ..diagnostics import Diagnostic
 from ..model import Helper, Module
 from ..source import Span
 from .decorating import chain_of
+from .decorators import own_nodes
 from .jitted import decorator_name, is_jit
 from .kernels import nested_kernels, returns_nothing
 from .launches import launched
@@ -76,11 +77,5 @@ def _called(name: str, module: Module) -> bool:
 
 
 def _runs_in_kernels(function: ast.FunctionDef, module: Module) -> bool:
-    pending: list[ast.AST] = list(function.body)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Call) and module.names.canonical(node.func) in _IN_KERNELS:
-            return True
-        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda):
-            pending += ast.iter_child_nodes(node)
-    return False
+    calls = (node.func for node in own_nodes(function) if isinstance(node, ast.Call))
+    return any(module.names.canonical(func) in _IN_KERNELS for func in calls)

@@ -79,6 +79,14 @@ def bindings(tree: ast.Module, importable: Importable) -> Iterator[Binding]:
                 yield Binding(name, statement, what, False, True)
 
 
+def by_name(tree: ast.Module, importable: Importable) -> dict[str, list[Binding]]:
+    """The bindings of each global name, in source order."""
+    found: dict[str, list[Binding]] = {}
+    for binding in bindings(tree, importable):
+        found.setdefault(binding.name, []).append(binding)
+    return found
+
+
 def _reached(
     body: Iterable[ast.stmt], importable: Importable, names: Names, others: list[ast.stmt], certain: bool
 ) -> Iterator[tuple[ast.stmt, bool]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..model import Names
 from ..source import SourceFile
-from .bindings import EXTERNAL, Binding, Import, Importable, bindings, bound_by
+from .bindings import EXTERNAL, Binding, Import, Importable, bound_by, by_name
 from .names import AUTOTUNE, HEURISTICS, JIT, canonical, collect_names
 
 #: How many bindings a name is followed through.
@@ -198,10 +198,7 @@ class Decorators:
             self._files[path] = None
             try:
                 tree = ast.parse(SourceFile.read(path).text)
-                bound: dict[str, list[Binding]] = {}
-                for binding in bindings(tree, self.importable(path)):
-                    bound.setdefault(binding.name, []).append(binding)
-                self._files[path] = Read(path, tree, collect_names(tree), bound)
+                self._files[path] = Read(path, tree, collect_names(tree), by_name(tree, self.importable(path)))
             except (OSError, UnicodeDecodeError, SyntaxError, ValueError, RecursionError, MemoryError):
                 pass
         return self._files[path]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..model import Decorator, Kernel, Names
@@ -57,9 +57,8 @@ class _Reader:
                 return canonical(self._names, node) == JIT or self._each(node, _Reader._is_harmless)
         return False
 
-    def _each(self, node: ast.expr, holds: object) -> bool:
+    def _each(self, node: ast.expr, holds: Callable[[_Reader, ast.AST], bool]) -> bool:
         """Whether something holds for every definition of a name, of which there is one."""
-        assert callable(holds)
         found = list(self._definitions(node)) if isinstance(node, ast.Name) else []
         if found:
             return all(
@@ -120,10 +119,9 @@ class _Reader:
                 return self._each(what, _Reader._makes_harmless)
         return False
 
-    def _returns(self, function: ast.FunctionDef, holds: object) -> bool:
+    def _returns(self, function: ast.FunctionDef, holds: Callable[[ast.expr], bool]) -> bool:
         """Whether something holds for all that a function returns, and it changes none of its arguments."""
-        assert callable(holds)
-        own = list(_own_nodes(function))
+        own = list(own_nodes(function))
         values = [node.value for node in own if isinstance(node, ast.Return)]
         return bool(values) and not _changes(function) and all(value is not None and holds(value) for value in values)
 
@@ -146,7 +144,8 @@ def _only(arguments: ast.arguments) -> str | None:
     return plain[0].arg if len(plain) == 1 and not rest else None
 
 
-def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
+def own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The nodes of a function's body, without what is inside of functions and classes in it."""
     pending: list[ast.AST] = list(function.body)
     while pending:
         node = pending.pop()

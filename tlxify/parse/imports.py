@@ -54,7 +54,7 @@ class SourceTree:
         self._files: dict[Path, Parsed] = {}
         self._followed: set[int] = set()
         importable = functools.partial(functools.partial, self._importable)
-        self._decorators = Decorators(self._source, self._place, importable)
+        self._decorators = Decorators(self.source_of, self._place, importable)
         #: What star imports bring in, by module and name. Modules may import each other in many ways.
         self._starred: dict[tuple[Path, str], Found | None] = {}
 
@@ -212,7 +212,7 @@ class SourceTree:
         written = "." * level + module
         if level == 0 and module.split(".")[0] in EXTERNAL:
             return Alias(module if leaf is None else f"{module}.{leaf}")
-        place = self._source(path, module, level)
+        place = self.source_of(path, module, level)
         if place is None:
             return Unresolved(f"`{written}` is not in this source tree")
         if leaf is None:
@@ -229,7 +229,7 @@ class SourceTree:
         for statement in known.module.tree.body:
             match statement:
                 case ast.ImportFrom(module=module, level=level, names=[ast.alias(name="*")]):
-                    place = self._source(path, module or "", level)
+                    place = self.source_of(path, module or "", level)
                     one = self._attribute(place, name, hops - 1) if place is not None else None
                     if one is not None:
                         found.append(one)
@@ -239,18 +239,14 @@ class SourceTree:
 
     # ---- files
 
-    def source_of(self, importer: Path, module: str, level: int) -> Path | None:
-        """The file or folder in the tree that an import statement of the file `importer` names; None without one."""
-        return self._source(importer, module, level)
-
     def _importable(self, path: Path, statement: ast.Import | ast.ImportFrom) -> bool:
         if of_triton(statement):
             return True
         if isinstance(statement, ast.Import):
-            return all(self._source(path, alias.name, 0) is not None for alias in statement.names)
-        return self._source(path, statement.module or "", statement.level) is not None
+            return all(self.source_of(path, alias.name, 0) is not None for alias in statement.names)
+        return self.source_of(path, statement.module or "", statement.level) is not None
 
-    def _source(self, importer: Path, module: str, level: int) -> Path | None:
+    def source_of(self, importer: Path, module: str, level: int) -> Path | None:
         """Where the module of an import statement lies in the tree."""
         base = self.root
         if level:

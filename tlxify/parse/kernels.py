@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..model import Branch, Decorator, Jitted, Kernel, Loop, Module, Node, Param, Statement
 from ..source import SourceFile, Span
@@ -65,8 +66,6 @@ def nested_kernels(module: Module) -> Iterator[ast.FunctionDef]:
 
 def build_kernel(module: Module, node: ast.FunctionDef, jitted: Jitted | None = None) -> Kernel:
     """The model of one jit function. `jitted` is the statement that makes it one, where no decorator does."""
-    first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
-    own = Span.of(node)
     arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     plain = [*arguments.posonlyargs, *arguments.args]
@@ -78,12 +77,7 @@ def build_kernel(module: Module, node: ast.FunctionDef, jitted: Jitted | None = 
     )
     return Kernel(
         name=node.name,
-        span=Span(
-            first,
-            node.col_offset if not node.decorator_list else node.decorator_list[0].col_offset - 1,
-            own.end_line,
-            own.end_column,
-        ),
+        span=with_decorators(node),
         module=module,
         params=params,
         body=_nodes(lifted(node.body, _names(module, node))),
@@ -93,6 +87,12 @@ def build_kernel(module: Module, node: ast.FunctionDef, jitted: Jitted | None = 
         node=node,
         jitted=jitted,
     )
+
+
+def with_decorators(node: ast.FunctionDef) -> Span:
+    """A function's definition from its first decorator on."""
+    own, found = Span.of(node), node.decorator_list
+    return replace(own, line=found[0].lineno, column=found[0].col_offset - 1) if found else own
 
 
 def is_constexpr(arg: ast.arg, module: Module) -> bool:

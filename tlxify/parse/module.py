@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..diagnostics import Decline
 from ..model import Forms, Helper, Meaning, Module, Names, Unresolved
 from ..source import SourceFile, Span
-from .bindings import Binding, Importable, bindings
+from .bindings import Binding, Importable, by_name
 from .enclosed import ARGUMENT, Chain, arguments, makers, opened
 from .jitted import helper_of
 from .names import collect_names
@@ -108,10 +108,7 @@ def parse_alone(
 
 def _named(tree: ast.Module, importable: Importable) -> tuple[dict[str, list[Binding]], Names]:
     """What binds each global name of a module, and what it calls Triton's."""
-    bound: dict[str, list[Binding]] = {}
-    for binding in bindings(tree, importable):
-        bound.setdefault(binding.name, []).append(binding)
-    names = collect_names(tree)
+    bound, names = by_name(tree, importable), collect_names(tree)
     return bound, Names({**names.aliases, **_own_aliases(names, bound)})
 
 

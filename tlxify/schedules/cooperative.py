@@ -235,7 +235,7 @@ def _some_feed(facts: Facts, feeds: Feeding) -> None:
         for side in (dot.a, dot.b):
             for number in sorted(side.loads):
                 if (problem := feeds.refused.get(number)) is not None:
-                    raise Decline(problem.code, problem.span, **dict(problem.facts))
+                    raise Decline.of(problem)
     raise Decline("TLX305", facts.dots[0].b.span, name=facts.dots[0].b.text)
 
 
@@ -318,7 +318,7 @@ def _claims(facts: Facts, feeds: Feeding) -> tuple[str, ...]:
 def _held_beside(facts: Facts, feeds: Feeding) -> bool:
     """Whether the consumer holds a whole tile of memory beside an accumulator: a bias or residual that it loads."""
     parts = {part for load in facts.armed for part in load.parts}
-    tiles = [load for load in facts.loads if sum(axis is not None for axis in load.axes) > 1 and load.id not in parts]
+    tiles = [load for load in facts.loads if load.is_tile and load.id not in parts]
     return any(load.id not in feeds.feeds for load in tiles)
 
 
@@ -329,7 +329,7 @@ def _finishes_with_a_tile(facts: Facts, feeds: Feeding) -> bool:
     the accumulators leave none of: 128 x 128 in 8 warps spilled 232 bytes of each thread, and nothing without the loop.
     """
     return any(
-        load.id not in feeds.feeds and not load.loops and sum(axis is not None for axis in load.axes) > 1
+        load.id not in feeds.feeds and not load.loops and load.is_tile
         for load in facts.loads
         if not any(load.id in other.parts for other in facts.armed)
     )

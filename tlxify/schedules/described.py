@@ -101,7 +101,7 @@ def _placed(
             refused[number] = refusal.diagnostic
     if not where:
         for problem in (refused[number] for number in sorted(refused)):
-            raise Decline(problem.code, problem.span, **dict(problem.facts))
+            raise Decline.of(problem)
         raise Decline("TLX319", None, name=facts.kernel)
     return around, where
 

@@ -33,7 +33,7 @@ def copied(facts: Facts, load: Load, refusal: Decline) -> tuple[Access, Copied]:
         raise refusal
     for problem in facts.problems_at(load.span):
         if problem.code not in _NO_BOX:
-            raise Decline(problem.code, problem.span, **dict(problem.facts))
+            raise Decline.of(problem)
     requirements.movable(facts, load)
     try:
         return _copied(facts, load, access)

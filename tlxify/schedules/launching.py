@@ -87,6 +87,6 @@ def stored_by(facts: Facts) -> tuple[Stored, ...]:
         else:
             problem = facts.problem(store.span)
             if problem is not None:
-                raise Decline(problem.code, problem.span, **dict(problem.facts))
+                raise Decline.of(problem)
             raise Decline("TLX201", store.span, name="the tile", why="what it is relative to is not known")
     return tuple(stored)

@@ -49,8 +49,6 @@ VECTOR = (
     "its dot waits for a vector that each trip loads into registers, which took 1.15 to 1.25 times as long as the"
     " source on an H200"
 )
-#: Axes of a tile that a dot multiplies.
-TILE = 2
 #: Atomics that exist for the answer.
 _ASKING = frozenset({"atomic_cas", "atomic_xchg"})
 
@@ -62,7 +60,7 @@ def strided(facts: Facts, load: Load, called: str) -> Access:
     """
     problem = facts.problem(load.span)
     if problem is not None:
-        raise Decline(problem.code, problem.span, **dict(problem.facts))
+        raise Decline.of(problem)
     access = facts.access(load.span)
     if access is None:
         raise Decline("TLX201", load.span, name=load.pointer or called)
@@ -114,9 +112,9 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
                     raise Decline("TLX501", load.span, why=VECTOR)
                 if number in feeding.refused:
                     problem = feeding.refused[number]
-                    raise Decline(problem.code, problem.span, **dict(problem.facts))
+                    raise Decline.of(problem)
                 if number in feeding.feeds and (masked := feeding.feeds[number].unmasked) is not None:
-                    raise Decline(masked.code, masked.span, **dict(masked.facts))
+                    raise Decline.of(masked)
                 for arm in load.arms:
                     if load.loops[-1].contains(arm):
                         raise Decline("TLX304", load.span, condition=_condition(facts, arm))
@@ -125,7 +123,7 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
             if other is not None:
                 raise Decline("TLX313", other, name=facts.loads[dot.b.load].target or dot.b.text)  # type: ignore[index]
             if (why := feeding.uncomputed) is not None and why.span == dot.b.span:
-                raise Decline(why.code, why.span, **dict(why.facts))
+                raise Decline.of(why)
             raise Decline("TLX305", dot.b.span, name=dot.b.text)
     raw = feeding.computed.raw if feeding.computed is not None else frozenset()
     read = {n for dot in feeding.dots for n in (dot.a.load, dot.b.load) if n is not None}
@@ -135,11 +133,7 @@ def worthwhile(facts: Facts, feeding: Feeding) -> None:
 
 def _beside_a_tile(facts: Facts, load: Load, fed: Iterable[int]) -> bool:
     """Whether it is a vector beside a tile, of those `fed`, that is computed with it: its own warps load it."""
-    return _tile_axes(load) < TILE and any(_tile_axes(facts.loads[number]) == TILE for number in fed)
-
-
-def _tile_axes(load: Load) -> int:
-    return sum(axis is not None for axis in load.axes)
+    return not load.is_tile and any(facts.loads[number].is_tile for number in fed)
 
 
 def untouched(facts: Facts, dot: Dot, loop: Span) -> bool:

@@ -48,14 +48,9 @@ def computed(facts: Facts, tree: Tree) -> Computed | Diagnostic | None:
     return Computed(dot, frozenset(load.id for load in _tiles(facts, dot)))
 
 
-def is_tile(load: Load) -> bool:
-    """Whether it loads more than a row or a column: what a slot is for."""
-    return sum(axis is not None for axis in load.axes) > 1
-
-
 def _tiles(facts: Facts, dot: Dot) -> list[Load]:
     parts = {part for load in facts.armed for part in load.parts}
-    return [load for n in sorted(dot.b.loads - parts) if is_tile(load := facts.loads[n])]
+    return [load for n in sorted(dot.b.loads - parts) if (load := facts.loads[n]).is_tile]
 
 
 def _in_the_way(facts: Facts, tree: Tree, dot: Dot) -> str:

@@ -59,8 +59,8 @@ class Extents:
     def _step(self, dimension: Dimension, size: str, length: Poly) -> Poly:
         """What a size must be whole times of: a tile, or what `cdiv(K, BK * SPLIT)` turns take of it each."""
         for loop in self.facts.loops:
-            stop = next(iter(loop.stop.symbols)) if loop.stop is not None and len(loop.stop.symbols) == 1 else None
-            if loop.trip not in dimension.coordinate.symbols or stop is None or loop.stop != Poly.of(stop):
+            stop = loop.stop.alone if loop.stop is not None else None
+            if loop.trip not in dimension.coordinate.symbols or stop is None:
                 continue
             step = dimension.coordinate - dimension.coordinate.substitute({loop.trip: Poly()})
             if stop.template == "cdiv({}, {})" and step == stop.operands[1] * Poly.of(loop.trip):
@@ -75,14 +75,10 @@ class Extents:
         if not any(end is not None and end.text() == size for end in ends):
             return False
         for loop in self.facts.loops:
-            if loop.start != Poly() or loop.stop is None or loop.step is None or not loop.step.monomial:
-                continue
-            moved = dimension.coordinate == length * Poly.of(loop.trip)
-            count, rest = loop.stop.divide(loop.step)
-            symbol = next(iter(count.symbols)) if len(count.symbols) == 1 else None
-            if moved and rest == Poly() and symbol is not None and count == Poly.of(symbol):
-                whole = symbol.template == "({} // {})" and symbol.operands[1] == length
-                return whole and symbol.operands[0].text() == size
+            count = loop.count
+            if count is not None and dimension.coordinate == length * Poly.of(loop.trip):
+                whole = count.template == "({} // {})" and count.operands[1] == length
+                return whole and count.operands[0].text() == size
         return False
 
     def _reach(self, dimension: Dimension, length: Poly) -> str | None:
@@ -97,11 +93,11 @@ class Extents:
         if len(counted) == 1 and (size := self._counted(counted.pop())) is not None:
             return size  # as many tiles as `cdiv(M, BLOCK_M)`, whatever order they are taken in
         for loop in self.facts.loops:
-            if loop.trip in dimension.coordinate.symbols and loop.stop is not None and len(loop.stop.symbols) == 1:
-                (symbol,) = loop.stop.symbols
-                if loop.stop == Poly.of(symbol) and symbol.name.isidentifier() and loop.step == length:
+            symbol = loop.stop.alone if loop.stop is not None else None
+            if symbol is not None and loop.trip in dimension.coordinate.symbols:
+                if symbol.name.isidentifier() and loop.step == length:
                     return symbol.name
-                if loop.stop == Poly.of(symbol) and len(symbol.operands) == 2 and symbol.operands[1] == length:
+                if len(symbol.operands) == 2 and symbol.operands[1] == length:
                     text = symbol.operands[0].text()
                     return text if text.isidentifier() else None
         return None

@@ -57,8 +57,8 @@ def solved(given: Iterable[tuple[str, str]], tiles: set[str], driven: set[str]) 
 
 def _name(poly: Poly) -> str | None:
     """The parameter that a polynomial is."""
-    symbol = next(iter(poly.symbols)) if len(poly.symbols) == 1 else None
-    return symbol.name if symbol is not None and poly == Poly.of(symbol) and symbol.name.isidentifier() else None
+    symbol = poly.alone
+    return symbol.name if symbol is not None and symbol.name.isidentifier() else None
 
 
 def _radices(facts: Facts, tiles: set[str]) -> Iterator[tuple[str, str]]:

@@ -242,8 +242,8 @@ class Tensors:
         """Whether there are as many tiles along an axis as a parameter says, and no mask knows of these."""
         length = self.facts.axis(dimension.axis).length if dimension.axis is not None else Poly()
         quotient, rest = dimension.coordinate.divide(length) if length.monomial else (Poly(), ONE)
-        symbol = next(iter(quotient.symbols)) if len(quotient.symbols) == 1 else None
-        if rest != Poly() or symbol is None or quotient != Poly.of(symbol) or symbol.template != "({} % {})":
+        symbol = quotient.alone
+        if rest != Poly() or symbol is None or symbol.template != "({} % {})":
             return False
         masked = (d for _, access in self.facts.accesses for d in access.dimensions if d.extent is not None)
         told = any((d.axis, d.coordinate) == (dimension.axis, dimension.coordinate) for d in masked)
