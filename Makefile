@@ -92,7 +92,7 @@ demo: $(READY)
 
 # Two processes; names of parametrized tests must come out in the same order in both.
 test: $(READY)
-	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 $(PYTEST)
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST)
 
 test-torch: .venv-torch/.ready
 	$(TORCH_BIN)/python -m pytest -m torch $(PYTEST)

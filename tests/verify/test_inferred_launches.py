@@ -178,6 +178,13 @@ def test_the_depth_of_each_loop_is_told():
     assert len(trips) == 4, trips
 
 
+def test_turns_that_are_shared_out_tell_how_many_programs_share():
+    (kernel,) = convert(
+        SourceFile("k.py", HEAD + KERNELS["split-k whose turns are not masked"]), profitable=False
+    ).kernels
+    assert kernel.contract.grid == ("cdiv(M, BM)", "cdiv(N, BN)", "SPLIT")
+
+
 def test_the_tail_of_a_peeled_loop_has_something_to_do():
     text = KERNELS["a tail behind pointers that have moved"]
     (kernel,) = convert(SourceFile("kernels.py", HEAD + text), profitable=False).kernels

@@ -27,6 +27,7 @@ out; sorted by name, then text; encoded as UTF-8. Its first 16 digits are record
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import inspect
 import textwrap
@@ -54,6 +55,7 @@ def digest(parts: Iterable[tuple[str, str]]) -> str:
     return hashlib.sha256(written.encode()).hexdigest()
 
 
+@functools.lru_cache(maxsize=1024)
 def function_text(source: str) -> str:
     """The text of the first function in `source` that counts (module docstring); decorators may precede it."""
     lines = textwrap.dedent(source)
@@ -62,7 +64,8 @@ def function_text(source: str) -> str:
     return "\n".join(line.rstrip() for line in body.splitlines() if line.strip())
 
 
-def names_used(text: str) -> list[str]:
+@functools.lru_cache(maxsize=1024)
+def names_used(text: str) -> tuple[str, ...]:
     """The identifiers and dotted chains that the function in `text` loads and does not bind, sorted."""
     function = _first_function(text)
     function.decorator_list = []
@@ -79,7 +82,7 @@ def names_used(text: str) -> list[str]:
             pending.extend(ast.iter_child_nodes(node))
         elif chain.partition(".")[0] not in bound:
             found.add(chain)
-    return sorted(found)
+    return tuple(sorted(found))
 
 
 def parts_of(original: Any) -> set[tuple[str, str]]:

@@ -187,7 +187,18 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
         return value(numerics.dot(a.data, b.data, d.data, self.kind(d.dtype), tf32), d.dtype.scalar)
 
     def create_splat(self, ret_ty: Any, arg: Value) -> Value:
-        return value(np.full(ret_ty.shape, arg.data.ravel()[0]), arg.dtype.scalar)
+        data = np.empty(tuple(ret_ty.shape), arg.data.dtype)
+        data.fill(arg.data.ravel()[0])
+        return value(data, arg.dtype.scalar)
+
+    def create_broadcast(self, arg: Value, shape: Any) -> Value:
+        data = np.empty(tuple(shape), arg.data.dtype)
+        data[...] = arg.data
+        return value(data, arg.dtype.scalar)
+
+    def create_expand_dims(self, arg: Value, axis: int) -> Value:
+        shape = arg.data.shape
+        return value(arg.data.reshape(*shape[:axis], 1, *shape[axis:]), arg.dtype.scalar)
 
     def create_unsplat(self, arg: Value) -> Value:
         return value(arg.data.reshape(-1)[:1].copy(), arg.dtype.scalar)

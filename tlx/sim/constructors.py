@@ -6,6 +6,7 @@ Triton builds three tuples and a name for every intermediate value, which takes 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import triton.language as tl
@@ -14,30 +15,47 @@ _block_type = tl.block_type.__init__
 
 #: shape → (shape as block types have it, number of elements, its text)
 _shapes: dict[tuple[int, ...], tuple[Any, int, str]] = {}
-#: shape → (shape as tensors have it, number of elements)
-_tensor_shapes: dict[tuple[int, ...], tuple[Any, Any]] = {}
+#: the same by the identity of the shape that block types have: `_shapes` keeps each, so no other gets its identity
+_known: dict[int, tuple[Any, int, str]] = {}
+#: identity of such a shape → (shape as tensors have it, number of elements)
+_of_tensors: dict[int, tuple[Any, Any]] = {}
+_OF_SCALARS = (tl.core.tuple([]), tl.constexpr(1))
 
 
 def block_type_init(self: Any, element_ty: Any, shape: Any) -> None:
-    """``tl.block_type.__init__``; a shape is validated the first time it is seen."""
-    key = tuple([s.value if type(s) is tl.constexpr else s for s in shape])
-    known = _shapes.get(key) if all(type(s) is int for s in key) else None
+    """``tl.block_type.__init__``; a shape is validated the first time it is seen, and equal ones become one object."""
+    known = _known.get(id(shape)) or _seen(shape)
     if known is None:
         _block_type(self, element_ty, shape)
-        _shapes[tuple(int(s) for s in self.shape)] = (self.shape, self.numel, str(self.shape))
+        self.shape = _kept(self.shape, self.numel)[0]
         return
     self.element_ty = element_ty
     self.shape, self.numel, text = known
     self.name = f"<{text}, {element_ty}>"
 
 
+def _seen(shape: Any) -> tuple[Any, int, str] | None:
+    key = tuple([s.value if type(s) is tl.constexpr else s for s in shape])
+    return _shapes.get(key) if all(type(s) is int for s in key) else None
+
+
+def _kept(shape: Any, count: int) -> tuple[Any, int, str]:
+    """The shape that stands for all shapes like it."""
+    known = _shapes.setdefault(tuple(int(s) for s in shape), (shape, count, str(shape)))
+    return _known.setdefault(id(known[0]), known)
+
+
 def tensor_init(self: Any, handle: Any, type: Any) -> None:
     """``tl.tensor.__init__``."""
-    key = tuple(type.shape) if type.is_block() else ()
-    known = _tensor_shapes.get(key)
-    if known is None:
-        count = 1
-        for extent in key:
-            count *= extent
-        known = _tensor_shapes[key] = (tl.core.tuple([tl.constexpr(extent) for extent in key]), tl.constexpr(count))
-    self.__dict__.update(handle=handle, shape=known[0], numel=known[1], type=type, dtype=type.scalar)
+    shape, count = _OF_SCALARS
+    if type.is_block():
+        shape, count = _of_tensors.get(id(type.shape)) or _as_tensors_have_it(type)
+    self.__dict__.update(handle=handle, shape=shape, numel=count, type=type, dtype=type.scalar)
+
+
+def _as_tensors_have_it(type: Any) -> tuple[Any, Any]:
+    extents = tuple(type.shape)
+    made = tl.core.tuple([tl.constexpr(extent) for extent in extents]), tl.constexpr(math.prod(extents))
+    if id(type.shape) not in _known:
+        return made  # a block type that was made before the simulator was there
+    return _of_tensors.setdefault(id(type.shape), made)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..facts import Dimension, Facts
-from ..poly import ZERO, Poly, Symbol
+from ..facts import Access, Dimension, Facts
+from ..poly import ONE, ZERO, Poly, Symbol
 
 _QUOTIENT, _REST = "({} // {})", "({} % {})"
 
@@ -107,6 +107,20 @@ class _Decoding:
         for symbol in parts:
             return symbol.operands[1].text(), None
         return (self.free, self.free) if index in self.picks else None
+
+
+def parts_of_turn(access: Access, dimension: Dimension, length: Poly) -> str | None:
+    """How many tiles side by side are one turn of a loop whose programs take a tile of it each; None without such.
+
+    Where nothing bounds the axis, what the turns move by looks like a batch of its own: `BK * SPLIT` elements a turn,
+    of which each of `SPLIT` programs reads `BK`.
+    """
+    step = dimension.stride * length
+    turns = [
+        other.stride.divide(step) for other in access.dimensions if other.axis is None and not other.coordinate.launch
+    ]
+    parts = {quotient for quotient, rest in turns if rest == ZERO and quotient != ONE}
+    return parts.pop().text() if len(parts) == 1 else None
 
 
 def own_extent(dimension: Dimension, extents: Mapping[int, str]) -> str:

@@ -9,6 +9,8 @@ When refused: never; what is parsed here was generated here.
 
 from __future__ import annotations
 
+import functools
+
 import libcst as cst
 
 #: black's own default.
@@ -35,8 +37,9 @@ def statements(text: str) -> list[cst.BaseStatement]:
     return body  # type: ignore[return-value]
 
 
+@functools.lru_cache(maxsize=256)
 def formatted(text: str, width: int = WIDTH) -> str:
-    """The text as black lays it out, without white space around it."""
+    """The text as black lays it out, without white space around it. Remembered: it is most of what converting takes."""
     import black
     from black.mode import Mode, TargetVersion
 

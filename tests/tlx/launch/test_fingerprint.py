@@ -111,7 +111,7 @@ def test_the_text_of_a_function_starts_at_def_and_ends_with_its_code():
     ],
 )
 def test_names_that_a_function_loads_and_does_not_bind(text, names):
-    assert names_used(text) == names
+    assert names_used(text) == tuple(names)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from ...model import Kernel
 from ...parse.launches import CallSite, tuner_configs
 from ...parse.names import AUTOTUNE
 from ...poly import ONE, Poly
-from ..grids import own_extent, programs
+from ..grids import own_extent, parts_of_turn, programs
 from ..texts import words
 from .extents import Extents
 from .indices import batch_index, program_axis
@@ -89,7 +89,8 @@ def grid(
                 length = facts.axis(d.axis).length
                 quotient, rest = d.coordinate.divide(length) if length.monomial else (Poly(), d.coordinate)
                 if not rest.terms and (axis := program_axis(quotient)) is not None:
-                    direct.setdefault(axis, f"cdiv({own_extent(d, extents.of)}, {length.text()})")
+                    covered = f"cdiv({own_extent(d, extents.of)}, {length.text()})"
+                    direct.setdefault(axis, parts_of_turn(access, d, length) or covered)
     for axis in sorted(axes - set(direct)):
         if (found := programs(facts, extents.of, axis)) is not None:
             direct[axis] = found[0]

@@ -12,6 +12,9 @@ from .world import World
 #: Element sizes in bytes by the short dtype names of contracts.
 _ITEMSIZES = {"fp32": 4, "fp64": 8, "i32": 4, "i64": 8, "fp16": 2, "bf16": 2, "i16": 2}
 
+#: Tiles that one program takes at most, one after the other: more of them tell nothing that fewer do not.
+MOST_TILES = 12
+
 
 def launch_constants(config: LaunchConfig) -> Iterator[dict[str, object]]:
     """The constexprs that a specialized launch adds to a source config, where the launcher cannot be asked.
@@ -103,7 +106,8 @@ def _world(
         total *= extent
     values |= {f"GRID_{axis}": extent for axis, extent in enumerate(grid)}
     # A size may count rows as well as trips: with none of either nothing is launched, and one program stands for that.
-    persistent = (max(1, min(total, programs)), 1, 1)
+    few = max(programs, -(-total // MOST_TILES))
+    persistent = (max(1, min(total, few)), 1, 1)
     # One program takes all tiles if tiles are looped over, else the first. Of several, the last one is followed: how
     # many trips a program takes may depend on which it is, and be none for the first.
     program = tuple(max(0, extent - 1) for extent in grid) if programs > 1 else (0,) * len(grid)
