@@ -100,6 +100,12 @@ def report(numbers: list[int], whole: list[dict[str, Any]], parts: list[dict[str
     }
 
 
+def _say(console: Console, text: str, start: float) -> None:
+    """A line for each task where no bar can be drawn."""
+    if not console.is_terminal:
+        console.print(f"{time.time() - start:7.0f} s  {text}", markup=False, highlight=False, soft_wrap=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, help="also write the JSON to this file")
@@ -117,11 +123,13 @@ def main() -> int:
         for result in pool.imap(clean, [(number, options.seeds) for number in numbers]):
             whole.append(result)
             bar.advance(line)
+            _say(console, f"as it is: {result['file']}, {len(whole)} of {len(numbers)}", start)
         counts = [result["breaks"] for result in whole]
         line = bar.add_task("broken", total=sum(counts))
         for result in pool.imap_unordered(broken, chunks(numbers, counts)):
             parts.append(result)
             bar.advance(line, result["breaks"])
+            _say(console, f"broken: {result['breaks']} of {result['file']}, {len(parts)} tasks", start)
     killed: Counter[tuple[str, str]] = sum((part["killed"] for part in parts), Counter())
     figures = report(numbers, whole, parts) | {"seconds": round(time.time() - start)}
     console.print(summary(killed, figures["list"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import tlx
@@ -12,7 +11,6 @@ from tlx.sim.report import SimulationError
 from tlx.sim.schedules import Schedule
 
 from .launches import Launch, Outcome, replaced
-from .observed import Events
 from .subjects import Break
 
 SCHEDULES: tuple[Schedule, ...] = ("late", "eager", 0, 1, 2, 3)
@@ -68,14 +66,10 @@ class Judge:
         """Whether everything that can be observed is the same, in the same order, on every schedule."""
         for launch in self._running(item):
             for schedule in SCHEDULES:
-                traces = []
-                for source in (None, item.mutant.source):
-                    events = Events()
-                    with replaced(item.function, source) if source is not None else nullcontext():
-                        launch.run(schedule, events)
-                    traces.append(events.told)
-                if traces[0] != traces[1]:
-                    return False
+                whole = launch.original_trace(schedule)
+                with replaced(item.function, item.mutant.source):
+                    if launch.trace(schedule) != whole:
+                        return False
         return True
 
     def longer(self, item: Break) -> Death | None:

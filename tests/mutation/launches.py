@@ -22,6 +22,8 @@ from tlx.sim.run import run
 from tlx.sim.schedules import Schedule
 from tlx.sim.tensors import Allocation, allocation_at
 
+from .observed import Events
+
 #: what may be told apart about a run: its findings by code and line, and a digest of the memory it leaves
 Outcome = tuple[frozenset[tuple[str, int]], bytes]
 
@@ -75,6 +77,8 @@ class Launch:
     #: scheduling points of the late schedule
     steps: int = 0
     known: dict[Schedule, Outcome] = field(default_factory=dict)
+    #: schedule → digest of all that the unbroken kernel does
+    traces: dict[Schedule, bytes] = field(default_factory=dict)
 
     def run(self, schedule: Schedule, observer: Observer | None = None) -> Outcome:
         """Runs it from the contents it began with.
@@ -95,6 +99,18 @@ class Launch:
         if schedule not in self.known:
             self.known[schedule] = self.run(schedule)
         return self.known[schedule]
+
+    def trace(self, schedule: Schedule) -> bytes:
+        """A digest of everything that can be observed of a run of the kernel as it is now, in order."""
+        events = Events()
+        self.run(schedule, events)
+        return events.digest()
+
+    def original_trace(self, schedule: Schedule) -> bytes:
+        """The same of the unbroken kernel: most of what a survivor costs, and alike for all of them."""
+        if schedule not in self.traces:
+            self.traces[schedule] = self.trace(schedule)
+        return self.traces[schedule]
 
 
 def recorded(recipe: Callable[[], object]) -> list[Launch]:

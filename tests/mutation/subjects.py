@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -110,6 +111,14 @@ def _deep(contract: Contract, cases: Iterable[Case]) -> list[Case]:
     return [with_sizes(case, contract, **tiles)]
 
 
+def _least(cases: Iterable[Case]) -> list[Case]:
+    """Of launches that are made for several configs the smallest one: the text that is broken is the same."""
+    found: dict[str, Case] = {}
+    for case in sorted(cases, key=lambda case: math.prod(v for _, v in case.values if isinstance(v, int) and v > 0)):
+        found.setdefault(case.name, case)
+    return list(found.values())
+
+
 # ours ----------------------------------------------------------------------------------------------------------------
 
 
@@ -129,7 +138,7 @@ def _simulated(convert: Callable[[], object]) -> Recipe:
         for kernel in convert():
             if kernel.conversion is not None:
                 every = edge_cases(kernel.contract)
-                more = [case for case in every if FURTHER.search(case.name) and case.path != "original"]
+                more = _least(case for case in every if FURTHER.search(case.name) and case.path != "original")
                 if kernel.plan.delayed:
                     more += _deep(kernel.contract, every)
                 tried = dict.fromkeys(

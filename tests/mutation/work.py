@@ -82,6 +82,6 @@ def broken(task: tuple[int, int, int]) -> dict[str, Any]:
                 }
             )  # fmt: skip
     return {
-        "group": subject.group, "breaks": min(last, len(made.breaks)) - first, "killed": killed,
+        "group": subject.group, "file": subject.file, "breaks": min(last, len(made.breaks)) - first, "killed": killed,
         "refusals": +refusals, "survivors": survivors,
     }  # fmt: skip
