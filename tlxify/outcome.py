@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from .contract import Contract
@@ -59,12 +60,17 @@ class FileConversion:
     kernels: tuple[KernelOutcome, ...] = ()
     #: Diagnostics of the file itself rather than of one kernel.
     diagnostics: tuple[Diagnostic, ...] = ()
-    #: One self-contained module: what `-o` writes. Empty if nothing was converted.
-    module_text: str = ""
+    #: Makes `module_text`: laying it out takes as long as all else, and most callers do not ask for it.
+    whole: Callable[[], str] = field(default=str, repr=False, compare=False)
     #: The specialized kernels alone, for `FILE_tlx.py` beside the source: what `--write` adds.
     sidecar_text: str = ""
     #: The source with its guarded import and one binding line per kernel: what `--write` replaces.
     patched_source_text: str = ""
+
+    @property
+    def module_text(self) -> str:
+        """One self-contained module: what `-o` writes. Empty if nothing was converted."""
+        return self.whole()
 
     @property
     def converted(self) -> tuple[KernelOutcome, ...]:

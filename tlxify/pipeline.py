@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from .analyses import analyze as analyze_kernel
@@ -140,13 +140,19 @@ def convert(
         source,
         tuple(_checkable(outcome, piece, sidecar, str(side)) for outcome, piece in results),
         told,
-        module_text=blocks.self_contained(module, pieces, width),
+        whole=cache(lambda: _parsed(blocks.self_contained(module, pieces, width))),
         sidecar_text=sidecar,
         patched_source_text=blocks.patched(module, pieces, side.stem, package=path.with_name("__init__.py").exists()),
     )
-    for text in (conversion.module_text, conversion.sidecar_text, conversion.patched_source_text):
-        ast.parse(text)  # what does not parse is a fault of ours: nothing may be written
+    for text in (conversion.sidecar_text, conversion.patched_source_text):
+        _parsed(text)
     return conversion
+
+
+def _parsed(text: str) -> str:
+    """The text, which parses: what does not is a fault of ours, and nothing of it may be written."""
+    ast.parse(text)
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,13 +250,15 @@ class _Form:
     def written(self, facts: Facts, demand: Demand) -> tuple[KernelOutcome, blocks.Piece]:
         """The kernel in one reading, with as few of its assumptions as will do. Raises Decline."""
         kernel, ways = self.kernel, self.ways
-        plan, _ = self.planned(facts, demand)
+        plan, contract = self.planned(facts, demand)
         if (found := self.decorator) is not None:
             raise Decline("TLX111", found.span, name=kernel.name, decorator=found.name)
         # No assumption may go that lets a dot read its slot in place; where the gate asks, it has its own say.
         kept = frozenset() if demand is Demand.PAYS else in_place(plan)
-        facts = relaxed(kernel, facts, lambda fewer: _holds(lambda: self.planned(fewer, demand, kept)))
-        plan, contract = self.planned(facts, demand)
+        fewer = relaxed(kernel, facts, lambda fewer: _holds(lambda: self.planned(fewer, demand, kept)))
+        if fewer is not facts:
+            facts = fewer
+            plan, contract = self.planned(facts, demand)
         plan = _tiled(kernel, facts, contract, plan, ways)
         piece = blocks.piece(kernel, plan, self.sliced, self.source, fingerprint(kernel), self.width)
         roles = role_lines(kernel, facts, plan)

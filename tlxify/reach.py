@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -41,7 +42,8 @@ def reach(kernel: Kernel) -> Iterator[Use]:
                 pending.append((meaning.node, meaning.module, use.span))
 
 
-def names_used(node: ast.FunctionDef) -> list[str]:
+@functools.lru_cache(maxsize=64)
+def names_used(node: ast.FunctionDef) -> tuple[str, ...]:
     """Identifiers and dotted chains that a function loads, in its signature or body, and does not bind; sorted."""
     inner: list[ast.AST] = [*node.body, node.args, *([node.returns] if node.returns else [])]
     every = [n for part in inner for n in ast.walk(part)]
@@ -55,7 +57,7 @@ def names_used(node: ast.FunctionDef) -> list[str]:
             inner.extend(ast.iter_child_nodes(part))
         elif chain.partition(".")[0] not in bound:
             found.add(chain)
-    return sorted(found)
+    return tuple(sorted(found))
 
 
 def chain_of(node: ast.AST) -> str | None:
@@ -68,4 +70,14 @@ def chain_of(node: ast.AST) -> str | None:
 
 
 def _place(node: ast.FunctionDef, name: str) -> Span:
-    return next(Span.of(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute) and chain_of(n) == name)
+    return _places(node)[name]
+
+
+@functools.lru_cache(maxsize=64)
+def _places(node: ast.FunctionDef) -> dict[str, Span]:
+    """Where each identifier and dotted chain of a function stands first."""
+    found: dict[str, Span] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name | ast.Attribute) and (chain := chain_of(inner)) is not None:
+            found.setdefault(chain, Span.of(inner))
+    return found

@@ -81,7 +81,9 @@ def good(source: SourceFile) -> FileConversion:
     conversion = Conversion("kernel", CONTRACT, "module", source.path)
     kernel = KernelOutcome("kernel", SPAN, "converted", roles=roles, contract=CONTRACT, conversion=conversion)
     source = SourceFile(source.path, source.text.removesuffix(BINDING))
-    return FileConversion(source, (kernel,), (), source.text + "# converted\n", "# sidecar\n", source.text + BINDING)
+    return FileConversion(
+        source, (kernel,), (), lambda: source.text + "# converted\n", "# sidecar\n", source.text + BINDING
+    )
 
 
 def refused(code: str, **facts: object) -> Callable[[SourceFile], FileConversion]:

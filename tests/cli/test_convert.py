@@ -42,7 +42,7 @@ def test_long_lines_are_not_cut_when_piped(run, fakes, file):
     long = "x = " + " + ".join(["value"] * 60)
     file.write_text(f"{SOURCE}{long}\n")
     fakes.outcome = lambda source: FileConversion(
-        source, good(source).kernels, module_text=source.text.replace("x =", "y =")
+        source, good(source).kernels, whole=lambda: source.text.replace("x =", "y =")
     )
     assert f"-{long}" in run("convert", file).stdout.splitlines()
 
