@@ -25,11 +25,12 @@ from .inline import written_out
 from .layout import line_length
 from .model import Constant, Helper, Kernel, Module, Unresolved, walk
 from .outcome import FileConversion, KernelOutcome, VerdictWord
-from .parse import aside
 from .parse.decorators import bypassed
 from .parse.forms import other_forms
-from .parse.kernels import enclosed_kernels, find_kernels, kernel_named, returns_nothing, with_decorators
+from .parse.found import kernels_of
+from .parse.kernels import build_kernel
 from .parse.module import NESTED, nested, parse_module
+from .parse.multiplying import may_multiply
 from .plan import AUTO, Form, Plan
 from .reach import reach
 from .rewrites import blocks
@@ -64,7 +65,10 @@ class Analysis:
 
 def analyze(source: SourceFile, kernel: str | None = None) -> tuple[Analysis, ...]:
     """Facts about the kernels of a file, or about the one of that name. Raises Decline."""
-    chosen = _chosen(parse_module(_written_by_user(source)), (kernel,) if kernel else None)
+    found = kernels_of(parse_module(_written_by_user(source)))
+    chosen = found.chosen((kernel,) if kernel else None)
+    if not chosen:
+        raise Decline.of(found.beside[0][1])
     said = contracts_of(Path(source.path))
     return tuple(_analyzed(found, said) for found in chosen)
 
@@ -113,16 +117,17 @@ def convert(
     source = _written_by_user(source)
     module = parse_module(source)
     try:
-        beside = {node.name: _refused_at(node, why) for node, why in aside.unfollowed(module)}
-        chosen = _chosen(module, kernels, elsewhere, frozenset(beside))
-        told = tuple(item for item in aside.shadowed(module) if dict(item.facts)["name"] in {k.bound for k in chosen})
+        found = kernels_of(module, elsewhere)
+        chosen = found.chosen(kernels)
+        beside = [item for item in found.beside if kernels is None or item[0].name in kernels]
     except RecursionError:
         if not nested(module.tree):
             raise
         raise Decline("TLX104", None, what=NESTED) from None
     width = line_length(Path(source.path))
+    told = tuple(why for _, why in beside if why.code == "TLX113")
     results: list[tuple[KernelOutcome, blocks.Piece | None]] = [
-        (one, None) for name, one in beside.items() if kernels is None or name in kernels
+        (_refused_at(module, node, why, tier), None) for node, why in beside if why.code != "TLX113"
     ]
     pieces: list[blocks.Piece] = []
     path = Path(source.path)
@@ -370,8 +375,11 @@ def _refused(kernel: Kernel, diagnostic: Diagnostic) -> KernelOutcome:
     return KernelOutcome(kernel.name, kernel.span, words.get(diagnostic.outcome, "declined"), (diagnostic,))
 
 
-def _refused_at(node: ast.FunctionDef, why: Diagnostic) -> KernelOutcome:
-    return KernelOutcome(node.name, with_decorators(node), "declined", (why,))
+def _refused_at(module: Module, node: ast.FunctionDef, why: Diagnostic, tier: str) -> KernelOutcome:
+    kernel = build_kernel(module, node)
+    if tier == "tlx" and why.code != "TLX112" and not may_multiply(kernel):
+        return _refused(kernel, Diagnostic.of("TLX301", None, name=kernel.name))
+    return _refused(kernel, why)
 
 
 def _written_by_user(source: SourceFile) -> SourceFile:
@@ -379,30 +387,3 @@ def _written_by_user(source: SourceFile) -> SourceFile:
     if blocks.is_generated(text):
         raise Decline("TLX108", None, name=source.path)
     return SourceFile(source.path, text)
-
-
-def _chosen(
-    module: Module,
-    names: tuple[str, ...] | None,
-    elsewhere: frozenset[str] = frozenset(),
-    beside: frozenset[str] = frozenset(),
-) -> tuple[Kernel, ...]:
-    """The kernels of those names, or all; `beside` are the names of others, of which more is said elsewhere."""
-    own = find_kernels(module, elsewhere)
-    taken = {kernel.name for kernel in own}
-    made = [kernel for kernel in enclosed_kernels(module.source) if kernel.name not in taken]
-    found = tuple(sorted((*own, *made), key=lambda kernel: kernel.span.line))
-    if not found and not beside:
-        why = next((why for _, why in aside.nested(module)), None)
-        raise Decline("TLX102", None) if why is None else Decline.of(why)
-    if names is None:
-        return found
-    known = {kernel.bound: kernel for kernel in found} | {kernel.name: kernel for kernel in found}
-    for name in names:
-        named = kernel_named(module, name)
-        if name not in known and named is not None and returns_nothing(named.node):
-            known[name] = named  # jit code calls it, but whoever names it launches it somewhere
-        if name not in known and name not in beside:
-            every = sorted({kernel.name for kernel in found} | beside) if beside else [k.name for k in found]
-            raise Decline("TLX103", None, name=name, known=", ".join(every))
-    return tuple(known[name] for name in names if name in known)

@@ -47,4 +47,4 @@ LOOP = "acc = tl.zeros((B, B), tl.float32)\nfor i in range(4):\n    a = tl.load(
     ],
 )
 def test_what_tells_a_family(source: str, expected: str):
-    assert families(SourceFile("m.py", source)) == {"kernel": expected}
+    assert families(SourceFile("m.py", source)) == {("kernel", 5): expected}

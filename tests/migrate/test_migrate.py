@@ -86,11 +86,11 @@ def test_helpers_alone_are_no_kernels(tree: Path):
     assert "2 kernels in 3 files: 1 converted, 1 no-dot" in result.stdout
 
 
-def test_kernels_in_classes_are_declined_also_beside_helpers(tmp_path: Path):
+def test_kernels_in_classes_are_listed_also_beside_helpers(tmp_path: Path):
     held = NO_DOT.replace("@triton.jit", "class Holder:\n    @triton.jit").partition("    @")
     (tmp_path / "held.py").write_text(held[0] + held[1] + held[2].replace("\n", "\n    ") + "\n" + HELPERS)
     (kernel,) = record(Work(str(tmp_path / "held.py"))).kernels
-    assert (kernel.kernel, kernel.verdict, kernel.codes) == ("scale", "declined", ("TLX109",))
+    assert (kernel.kernel, kernel.verdict, kernel.codes) == ("scale", "no-dot", ("TLX301",))
 
 
 def test_a_converted_copy_holds_everything_and_leaves_the_tree(tree: Path, tmp_path: Path):

@@ -140,7 +140,8 @@ RULES = (
         why=(
             "Values from the enclosing scope are known only while that scope runs. A kernel inside a function is "
             "converted where it reads literals, jit functions and Triton's own names alone; one inside a class is not, "
-            "nor one of several under one name."
+            "nor one of several under one name, nor one in a loop, in another kernel, or in an arm of a condition that "
+            "no supported Triton takes."
         ),
         example="""
             def make(scale):
@@ -235,6 +236,25 @@ RULES = (
             @triton.jit
             def kernel(x_ptr):
                 tl.store(x_ptr, 2)
+        """,
+    ),
+    Rule(
+        code="TLX114",
+        outcome="declined",
+        title="kernel made by a call that is not followed",
+        fact="`{call}` makes a kernel of `{name}`, but no statement of its own binds it to one name.",
+        remedy="Bind it at module level by itself, `kernel = triton.jit(function)`, or decorate the function.",
+        why=(
+            "A conversion takes the place of its kernel in a statement below the one that binds the kernel's name. "
+            "What is kept in a container, an attribute or a class, chosen among others, or handed on to a function has "
+            "no such name."
+        ),
+        example="""
+            def _kernel(x_ptr):
+                tl.store(x_ptr, 1)
+
+
+            kernels = {"one": triton.jit(_kernel)}
         """,
     ),
     Rule(

@@ -25,12 +25,13 @@ from collections.abc import Iterable
 
 from ..diagnostics import Decline
 from ..model import Helper, Kernel
-from ..parse.kernels import find_kernels
+from ..parse.found import kernels_of
+from ..parse.kernels import build_kernel
 from ..parse.module import parse_module
+from ..parse.multiplying import DOTS
 from ..reach import reach
 from ..source import SourceFile
 
-DOTS = frozenset({"triton.language.dot", "triton.language.dot_scaled"})
 EXPONENTIALS = frozenset({"exp", "exp2"})
 MAXIMA = frozenset({"max", "maximum"})
 SOFTMAX = frozenset({"lse", "m_i", "l_i", "softmax"})
@@ -44,13 +45,16 @@ GROUPS = frozenset({"expert", "experts", "moe", "grouped", "groups", "topk", "sp
 BATCHES = frozenset({"batch", "bmm", "batched", "baddbmm"})
 
 
-def families(source: SourceFile, elsewhere: frozenset[str] = frozenset()) -> dict[str, str]:
-    """The family of each kernel of a file, by name; empty for a file that cannot be read.
+def families(source: SourceFile, elsewhere: frozenset[str] = frozenset()) -> dict[tuple[str, int], str]:
+    """The family of each kernel of a file, by its name and first line; empty for a file that cannot be read.
 
     `elsewhere` are jit functions that other files launch.
     """
     try:
-        return {kernel.name: family(kernel) for kernel in find_kernels(parse_module(source), elsewhere)}
+        module = parse_module(source)
+        found = kernels_of(module, elsewhere)
+        kernels = [*found.bindable, *(build_kernel(module, node) for node, _ in found.beside)]
+        return {(kernel.name, kernel.span.line): family(kernel) for kernel in kernels}
     except (Decline, RecursionError):
         return {}
 

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..diagnostics import Decline
 from ..job import Unreadable, converted, read
 from ..outcome import FileConversion, KernelOutcome
 from ..source import SourceFile
@@ -54,14 +53,17 @@ class Work:
 
 def kernel_names(work: Work) -> tuple[tuple[str, int], ...]:
     """Name and line of every kernel of a file: what is left to report where converting it at once did not work."""
-    from ..parse.kernels import find_kernels
+    from ..parse.found import kernels_of
+    from ..parse.kernels import with_decorators
     from ..parse.module import parse_module
 
     source = read(Path(work.file))
     if isinstance(source, FileConversion):
         return ()
-    found = find_kernels(parse_module(source), launched_elsewhere(source, work.roots))
-    return tuple((kernel.name, kernel.span.line) for kernel in found)
+    found = kernels_of(parse_module(source), launched_elsewhere(source, work.roots))
+    places = {node.name: with_decorators(node).line for node, _ in found.beside}
+    places |= {kernel.name: kernel.span.line for kernel in found.bindable}
+    return tuple(places.items())
 
 
 def record(work: Work, tell: Tell = lambda _: None) -> FileRecord:
@@ -80,14 +82,10 @@ def record(work: Work, tell: Tell = lambda _: None) -> FileRecord:
     kinds = families(conversion.source, elsewhere)
     verdicts = _verified(conversion, Rung[work.upto.upper()], tell)
     kernels = [
-        _kernel_record(item, kinds.get(item.name, "unknown"), verdicts, work.upto) for item in conversion.kernels
+        _kernel_record(item, kinds.get((item.name, item.span.line), "unknown"), verdicts, work.upto)
+        for item in conversion.kernels
     ]
-    findings = []
-    for item in conversion.diagnostics:
-        if item.code == "TLX109":
-            kernels += _nested(conversion.source)
-        elif item.code not in SILENT:
-            findings.append(Finding(item.code, item.message))
+    findings = [Finding(item.code, item.message) for item in conversion.diagnostics if item.code not in SILENT]
     good = tuple(item.kernel for item in kernels if item.verdict == "converted" and item.passed)
     if good and len(good) < len(conversion.converted):
         tell("converting")
@@ -140,18 +138,3 @@ def _kernel_record(kernel: KernelOutcome, family: str, verdicts: dict[str, Verdi
     return KernelRecord(
         kernel.name, kernel.span.line, family, kernel.verdict_word, codes, message, rung, passed, reportable
     )
-
-
-def _nested(source: SourceFile) -> list[KernelRecord]:
-    """Every kernel inside a function or class, where the file has no others: its diagnostic names only the first."""
-    from ..parse.aside import nested
-    from ..parse.module import parse_module
-
-    try:
-        found = list(nested(parse_module(source)))
-    except Decline:
-        found = []
-    return [
-        KernelRecord(node.name, node.lineno, "unknown", "declined", (why.code,), why.message, reportable=True)
-        for node, why in found
-    ]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..diagnostics import Diagnostic
-from ..model import Helper, Module
+from ..model import Kernel, Module
 from ..source import Span
 from .decorating import chain_of
 from .decorators import own_nodes
+from .everywhere import Found, Place, jit_functions, place
 from .jitted import decorator_name, is_jit
-from .kernels import nested_kernels, returns_nothing
+from .kernels import find_kernels, returns_nothing
 from .launches import launched
 from .names import AUTOTUNE, HEURISTICS
 
@@ -21,12 +22,24 @@ _IN_KERNELS = frozenset(
     f"triton.language.{name}" for name in ("program_id", "load", "store", "arange", "dot", "atomic_add")
 )
 
+#: A kernel that is not converted, and why.
+Aside = tuple[ast.FunctionDef, Diagnostic]
 
-def unfollowed(module: Module) -> Iterator[tuple[ast.FunctionDef, Diagnostic]]:
+
+def aside(module: Module, views: Sequence[Module], chosen: Iterable[Kernel]) -> tuple[Aside, ...]:
+    """Every kernel of a file but the `chosen`, in source order. `views` are how functions that make kernels see it."""
+    views = (module, *views)
+    converted = {place(kernel.node) for kernel in chosen}
+    spoken = [*unfollowed(views), *_left(views, converted)]
+    return tuple(sorted(spoken, key=lambda item: (item[0].lineno, item[0].col_offset)))
+
+
+def unfollowed(views: Sequence[Module]) -> Iterator[Aside]:
     """Functions that do what kernels do, under a decorator of which nobody can tell that it is `triton.jit`."""
-    known = {id(helper.node) for helper in module.helpers.values()}
+    module = views[0]
+    known = {place(helper.node) for view in views for helper in view.helpers.values()}
     for node in ast.walk(module.tree):
-        if not isinstance(node, ast.FunctionDef) or id(node) in known or is_jit(node, module.names):
+        if not isinstance(node, ast.FunctionDef) or place(node) in known or is_jit(node, module.names):
             continue
         names = [decorator_name(one, module.names) for one in node.decorator_list]
         others = [name for name in names if name not in (AUTOTUNE, HEURISTICS)]
@@ -38,28 +51,46 @@ def unfollowed(module: Module) -> Iterator[tuple[ast.FunctionDef, Diagnostic]]:
             yield node, Diagnostic.of("TLX112", Span.of(last), name=node.name, decorator=written)
 
 
-def nested(module: Module) -> Iterator[tuple[ast.FunctionDef, Diagnostic]]:
-    """Kernels inside of functions and classes that are not converted where they are."""
-    inside = {id(node) for one in ast.walk(module.tree) if isinstance(one, ast.ClassDef) for node in ast.walk(one)}
-    for node in nested_kernels(module):
-        held = id(node) in inside
-        where = "class" if held else "function"
-        why = "what is bound in a class is not followed" if held else "it is one of several of that name"
-        yield node, Diagnostic.of("TLX109", Span.of(node), name=node.name, where=where, why=why)
+def _left(views: Sequence[Module], converted: Container[Place]) -> Iterator[Aside]:
+    """Jit functions that look like kernels, and that no name which is followed leads to."""
+    module = views[0]
+    tuned = {place(k.node) for view in views for k in find_kernels(view)}
+    helpers = {place(helper.node) for view in views for helper in view.helpers.values()} - tuned
+    names = {chain.rpartition(".")[2] for chain in launched(module.tree)}
+    called = frozenset(_called(views))
+    for found in jit_functions(views):
+        node = found.node
+        if place(node) in converted or place(node) in helpers:
+            continue
+        if returns_nothing(node) and (found.name in names or found.name not in called):
+            yield node, _why(found, views, several=place(node) in tuned)
 
 
-def shadowed(module: Module) -> Iterator[Diagnostic]:
-    """A word on each kernel whose name another function takes further down: that one is converted alone."""
-    names = launched(module.tree)
-    for earlier in module.shadowed:
-        name = _bound(earlier)
-        later = module.helpers[name]
-        if returns_nothing(earlier.node) and (name in names or not _called(name, module)):
-            yield Diagnostic.of("TLX113", _head(earlier.node), name=name, line=str(later.node.lineno))
+def _why(found: Found, views: Sequence[Module], *, several: bool) -> Diagnostic:
+    """What keeps a kernel from being converted where it is."""
+    node = found.node
+    if (later := _taken(found, views)) is not None:
+        return Diagnostic.of("TLX113", _head(node), name=found.name, line=str(later.lineno))
+    if found.call is not None:
+        return Diagnostic.of("TLX114", Span.of(found.call), name=node.name, call=ast.unparse(found.call))
+    if several:
+        why = "it is one of several of that name"
+    else:
+        why = {"class": "what is bound in a class is not followed", "kernel": "Triton compiles no such function"}.get(
+            found.where, "no name that is followed leads to it"
+        )
+    return Diagnostic.of("TLX109", _head(node), name=node.name, where=found.where, why=why)
 
 
-def _bound(helper: Helper) -> str:
-    return helper.name if helper.jitted is None else helper.jitted.name
+def _taken(found: Found, views: Sequence[Module]) -> ast.FunctionDef | None:
+    """The function that has the name of another in place of it, where both are bound in one scope."""
+    for view in views:
+        helper = view.helpers.get(found.name)
+        if helper is not None and place(helper.node) != place(found.node):
+            both = any(place(one.node) == place(found.node) for one in view.shadowed)
+            if both or (view is views[0] and found.where == "condition"):
+                return helper.node
+    return None
 
 
 def _head(function: ast.FunctionDef) -> Span:
@@ -67,13 +98,14 @@ def _head(function: ast.FunctionDef) -> Span:
     return replace(Span.of(function), end_line=function.lineno, end_column=function.col_offset + len("def"))
 
 
-def _called(name: str, module: Module) -> bool:
-    """Whether jit code of the file calls a function of that name."""
-    return any(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-        for helper in (*module.helpers.values(), *module.shadowed)
-        for node in ast.walk(helper.node)
-    )
+def _called(views: Sequence[Module]) -> Iterator[str]:
+    """The names that jit code of the file calls functions by."""
+    names = views[0].names
+    for found in jit_functions(views):
+        for node in ast.walk(found.node):
+            chain = chain_of(node.func) if isinstance(node, ast.Call) else None
+            if chain is not None and not names.aliases.get(chain.partition(".")[0], "").startswith("triton"):
+                yield chain.rpartition(".")[2]
 
 
 def _runs_in_kernels(function: ast.FunctionDef, module: Module) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..model import Branch, Decorator, Jitted, Kernel, Loop, Module, Node, Param, Statement
 from ..source import SourceFile, Span
-from .enclosed import makers, statements_of
-from .jitted import decorator_name, is_jit
+from .enclosed import makers
+from .jitted import decorator_name
 from .launches import launched
 from .module import parse_module
 from .names import AUTOTUNE, HEURISTICS
@@ -44,24 +44,26 @@ def kernel_named(module: Module, name: str) -> Kernel | None:
     return build_kernel(module, found[0].node, found[0].jitted) if found else None
 
 
+def enclosing_views(module: Module) -> tuple[Module, ...]:
+    """The module as each of its functions sees it that makes kernels."""
+    return tuple(parse_module(module.source, inside=n) for n in range(len(makers(module.tree, module.names))))
+
+
 def enclosed_kernels(source: SourceFile) -> tuple[Kernel, ...]:
     """The kernels that functions of a file make, each under a name that no other kernel of them has."""
-    found = []
-    module = parse_module(source)
-    for number in range(len(makers(module.tree, module.names))):
-        module = parse_module(source, inside=number)
-        inside = module.inside
-        found += [kernel for kernel in find_kernels(module) if inside is not None and inside.contains(kernel.span)]
+    return enclosed_in(enclosing_views(parse_module(source)))
+
+
+def enclosed_in(views: Sequence[Module]) -> tuple[Kernel, ...]:
+    """The same of the functions whose views of the file these are."""
+    found = [
+        kernel
+        for view in views
+        for kernel in find_kernels(view)
+        if view.inside is not None and view.inside.contains(kernel.span)
+    ]
     names = [kernel.name for kernel in found]
     return tuple(kernel for kernel in found if names.count(kernel.name) == 1)
-
-
-def nested_kernels(module: Module) -> Iterator[ast.FunctionDef]:
-    """Jit functions inside other functions or classes."""
-    own = {id(statement) for statement in statements_of(module.tree.body)}
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.FunctionDef) and id(node) not in own and is_jit(node, module.names):
-            yield node
 
 
 def build_kernel(module: Module, node: ast.FunctionDef, jitted: Jitted | None = None) -> Kernel:
