@@ -129,7 +129,8 @@ def _options(contract: Contract) -> Iterator[Case]:
     flags = {name: value for name, value in flags.items() if name not in constants}
     if len(flags) > 1:
         for case in dict.fromkeys((base, whole)):
-            yield replace(case, name="every flag", values=tuple({**dict(case.values), **flags}.items()), daring=True)
+            flagged = replace(case, values=tuple({**dict(case.values), **flags}.items()))
+            yield replace(with_sizes(flagged, contract), name="every flag", daring=True)
     for name, choices in specs:
         if name in constants:
             continue
@@ -140,7 +141,24 @@ def _options(contract: Contract) -> Iterator[Case]:
             if choice is True and whole.values != base.values:
                 cases.append((whole, f"{name} = {choice!r}, whole tiles"))
             for case, what in cases:
-                yield replace(case, name=what, values=tuple({**dict(case.values), name: choice}.items()))
+                # A flag may say of sizes that they are whole tiles.
+                told_so = replace(case, name=what, values=tuple({**dict(case.values), name: choice}.items()))
+                yield with_sizes(told_so, contract)
+            yield from _freed(contract, base, name, choice)
+
+
+def _freed(contract: Contract, base: Case, name: str, choice: object) -> Iterator[Case]:
+    """Sizes that need no more be whole tiles once an option is chosen, and are none then."""
+    constants = base.constants(contract)
+    chosen = replace(base, values=tuple({**dict(base.values), name: choice}.items()), schedules=FEW_SCHEDULES)
+    trips = stages_of(contract, base.config) + 1
+    ragged = {size: trips * tile_extent(constants, tile) - 3 for size, tile in contract.counted}
+    ragged |= {size: tile_extent(constants, tile) - 1 for size, tile in contract.covered}
+    for size in dict.fromkeys(size for size, _ in contract.multiples if size in ragged):
+        before, after = (dict(with_sizes(one, contract, **{size: ragged[size]}).values) for one in (base, chosen))
+        if before[size] != ragged[size] == after[size]:
+            case = with_sizes(chosen, contract, **{size: ragged[size]})
+            yield replace(case, name=f"{name} = {choice!r}, ragged {size}", daring=size in dict(contract.covered))
 
 
 def _fallbacks(contract: Contract) -> Iterator[Case]:

@@ -22,7 +22,7 @@ from ..contract import Contract
 from .buffers import Arguments, Inapplicable, make_arguments
 from .cases import ALL_SCHEDULES, DRAWN, Case, Data, Layout
 from .replay import token
-from .sizing import base_case, stages_of, tile_extent, told, with_sizes
+from .sizing import base_case, stages_of, tile_extent, with_sizes
 
 #: In the order in which hypothesis simplifies. Rows that begin anywhere are rare: most kernels leave them to another.
 LAYOUTS: tuple[Layout, ...] = ("padded", "padded-columns", "rows", "padded", "columns")
@@ -116,7 +116,7 @@ def cases(draw: Callable[..., Any], contract: Contract, *, small: bool = True) -
         # Whether a source stands less than a tile of what one tile covers, it alone knows.
         daring=bool(contract.covered),
     )
-    return told(contract, chosen)
+    return with_sizes(chosen, contract)  # flags may say of sizes that they are whole tiles
 
 
 def _around(extent: int, most: int) -> st.SearchStrategy[int]:

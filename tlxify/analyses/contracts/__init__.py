@@ -30,11 +30,12 @@ from .roles import covered, loaded, masked, remaining, roles, siblings, stops_wi
 from .tensors import Tensors
 from .turns import taken_in_turns
 from .unread import constant, scalar, told, unread, usual
+from .waiving import with_arms_joined
 
 
 def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     """The contract of a kernel. Raises Decline TLX606 where some memory is not understood well enough to launch it."""
-    facts = without_descriptors(facts)
+    facts = with_arms_joined(without_descriptors(facts))
     extents = Extents(facts)
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
     sites = call_sites(kernel)

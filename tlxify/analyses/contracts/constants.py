@@ -7,6 +7,7 @@ import ast
 from ...contract import ConstexprSpec, ScalarSpec
 from ...facts import Access, Facts
 from ...model import Kernel, Param
+from ...parse.heuristics import truth_values
 from ...parse.launches import CallSite
 from .deciding import deciding_values, dtype_flags
 from .integers import drawn, integers, symbols_in
@@ -37,7 +38,7 @@ def constexpr(
         stored = next((s.pointer for s in facts.stores if s.pointer), None)
         return ConstexprSpec(name, "dtype", (), dtype_of=stored)
     options: dict[object, None] = {}
-    flag = False
+    flag = name in truth_values(kernel)
     for node in ast.walk(kernel.node):
         match node:
             case ast.Compare(left=ast.Name(id=left), comparators=[ast.Constant(value=value)]) if left == name:
@@ -90,6 +91,8 @@ def _tests(test: ast.expr, name: str) -> bool:
             return _tests(operand, name)
         case ast.BoolOp(values=values):
             return any(_tests(value, name) for value in values)
+        case ast.BinOp(left=ast.Name() as left, op=ast.BitAnd() | ast.BitOr(), right=ast.Name() as right):
+            return _tests(left, name) or _tests(right, name)  # `if EVEN_M & EVEN_N`
     return False
 
 

@@ -7,6 +7,7 @@ from ...poly import ONE, Poly, Symbol
 from ..scalars import offsets_of, rows_of
 from .indices import program_axis
 from .integers import symbols_in
+from .waiving import relied_on, step_where
 
 
 class Extents:
@@ -35,6 +36,10 @@ class Extents:
         for dimension in dimensions:
             if dimension.extent is None and dimension.axis is not None:
                 self._unmasked(dimension, dimension.axis)
+        for access in accesses:
+            waived = [d for d in access.dimensions if d.waived]
+            for dimension in waived if relied_on(facts, access) else ():
+                self._waived(dimension)
         for dimension in dimensions:
             if dimension.limit is None or dimension.axis is None or dimension.axis in self.of:
                 continue
@@ -55,6 +60,16 @@ class Extents:
             plain = size != length.text() and dimension.limit is None and not dimension.from_zero
             if plain and not self._whole_tiles(dimension, size, length):
                 self.multiples.append((size, self._step(dimension, size, length).text()))
+
+    def _waived(self, dimension: Dimension) -> None:
+        """An access that one arm masks: the others rely on tiles ending where the axis does."""
+        size = self.of.get(dimension.axis) if dimension.axis is not None else None
+        if size is None or dimension.axis is None:
+            return
+        length = self.facts.axis(dimension.axis).length
+        if size != length.text() and not self._whole_tiles(dimension, size, length):
+            step = self._step(dimension, size, length).text()
+            self.multiples.append((size, step_where(dimension.waived, step)))
 
     def _step(self, dimension: Dimension, size: str, length: Poly) -> Poly:
         """What a size must be whole times of: a tile, or what `cdiv(K, BK * SPLIT)` turns take of it each."""
