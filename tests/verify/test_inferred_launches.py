@@ -158,6 +158,24 @@ def launch(a, b, c, M, N, K):
 """,
 }
 
+_MASKED = KERNELS["sibling loops, masked"]
+_OPEN_K = _MASKED.replace(" & (kk[None, :] < K)", "").replace(" & (kk[:, None] < K)", "")
+#: The same without masks along what the loops walk, in one of them or in both: sizes are whole tiles there.
+SIBLINGS = {
+    "second": _OPEN_K,
+    "both": _OPEN_K.replace(" & (kk[None, :] < R)", "").replace(" & (kk[:, None] < R)", ""),
+}
+SIBLINGS["whole tiles alone"] = (
+    SIBLINGS["both"].replace("tl.cdiv(R, BK)", "R // BK").replace("tl.cdiv(K, BK)", "K // BK")
+)
+SIBLINGS["steps"] = (
+    SIBLINGS["both"]
+    .replace("range(tl.cdiv(R, BK))", "range(0, R, BK)")
+    .replace("range(tl.cdiv(K, BK))", "range(0, K, BK)")
+    .replace("j * BK + rk", "j + rk")
+)
+KERNELS |= {f"sibling loops, {name} not masked": text for name, text in SIBLINGS.items()}
+
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_launch_is_one_of_the_kernel(name):
@@ -183,6 +201,18 @@ def test_turns_that_are_shared_out_tell_how_many_programs_share():
         SourceFile("k.py", HEAD + KERNELS["split-k whose turns are not masked"]), profitable=False
     ).kernels
     assert kernel.contract.grid == ("cdiv(M, BM)", "cdiv(N, BN)", "SPLIT")
+
+
+@pytest.mark.parametrize("name", SIBLINGS)
+def test_loops_without_masks_have_sizes_of_their_own(name):
+    (kernel,) = convert(SourceFile("kernels.py", HEAD + SIBLINGS[name]), profitable=False).kernels
+    contract = kernel.contract
+    shapes = {tensor.name: tensor.shape for tensor in contract.tensors}
+    assert (shapes["x"], shapes["w"]) == (("M", "K"), ("K", "N"))
+    assert (shapes["h"], shapes["u"]) == (("M", "R"), ("R", "N"))
+    assert set(contract.multiples) == {("K", "BK")} | ({("R", "BK")} if name != "second" else set())
+    for case in edge_cases(contract):
+        assert all(dict(case.values)[size] % case.constants(contract)[step] == 0 for size, step in contract.multiples)
 
 
 def test_the_tail_of_a_peeled_loop_has_something_to_do():

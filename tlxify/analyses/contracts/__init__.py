@@ -37,6 +37,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     """The contract of a kernel. Raises Decline TLX606 where some memory is not understood well enough to launch it."""
     facts = with_arms_joined(without_descriptors(facts))
     extents = Extents(facts)
+    facts = extents.facts
     tiles = {axis.length.text() for axis in facts.axes if axis.length.constexpr} | _lengths(kernel)
     sites = call_sites(kernel)
     tensors = Tensors(facts, extents, tiles, frozenset().union(*(site.strides for site in sites)))

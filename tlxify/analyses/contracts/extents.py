@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...facts import Access, Dimension, Facts
 from ...poly import ONE, Poly, Symbol
 from ..scalars import offsets_of, rows_of
@@ -14,11 +16,13 @@ class Extents:
     """Extents of the axes of block values, and what unmasked accesses rely on."""
 
     def __init__(self, facts: Facts) -> None:
+        #: The facts, with the extents that `_apart` finds.
         self.facts = facts
         self.of: dict[int, str] = {}
         #: Sizes that the kernel relies on being multiples of a tile.
         self.multiples: list[tuple[str, str]] = []
         self.free: dict[str, None] = {}
+        self.facts = facts = self._apart()
         accesses = [access for _, access in facts.accesses]
         # Where rows are gathered, `pos % PAGE` says how long a page is, and not how many positions there are.
         dimensions = [
@@ -50,16 +54,52 @@ class Extents:
             for dimension in access.dimensions:
                 self._elsewhere(access, dimension, accesses)
 
+    def _apart(self) -> Facts:
+        """The facts, where loops over sizes of their own walk along one axis, `tl.arange(0, BLOCK_K)` for all of them.
+
+        How far an access reaches that masks nothing is then told by its loop, and not by the axis.
+        """
+        ends: dict[int, set[str]] = {}
+        for _, access in self.facts.accesses:
+            for d in access.dimensions:
+                end = self._looped(d) if d.extent is None else d.extent.text()
+                if d.axis is not None and end is not None:
+                    ends.setdefault(d.axis, set()).add(end)
+
+        def told(dimension: Dimension) -> Dimension:
+            size = self._looped(dimension)
+            if dimension.axis is None or dimension.extent is not None or size is None or len(ends[dimension.axis]) < 2:
+                return dimension
+            self._relies(dimension, size, self.facts.axis(dimension.axis).length)
+            return replace(dimension, extent=Poly.of(Symbol(size, launch=True)))
+
+        accesses = (
+            (span, replace(access, dimensions=tuple(map(told, access.dimensions))))
+            for span, access in self.facts.accesses
+        )
+        return replace(self.facts, accesses=tuple(accesses))
+
+    def _looped(self, dimension: Dimension) -> str | None:
+        """The size that the loop ends with in which an access moves along an axis, and that nothing else bounds."""
+        if dimension.axis is None or dimension.limit is not None or dimension.stated is not None:
+            return None
+        size = self._walked(dimension, self.facts.axis(dimension.axis).length)
+        return size if size is not None and size.isidentifier() else None
+
+    def _relies(self, dimension: Dimension, size: str, length: Poly) -> None:
+        """Notes that tiles must end where a size does, along which an access masks nothing."""
+        # A descriptor masks by itself, whatever it describes.
+        plain = size != length.text() and dimension.limit is None and not dimension.from_zero
+        if plain and not self._whole_tiles(dimension, size, length):
+            self.multiples.append((size, self._step(dimension, size, length).text()))
+
     def _unmasked(self, dimension: Dimension, axis: int) -> None:
         """An access that masks nothing relies on its tiles ending where the axis does."""
         length = self.facts.axis(axis).length
         size = self.of.get(axis) or _stated(dimension) or self._reach(dimension, length)
         if size is not None:
             self.of.setdefault(axis, size)
-            # A descriptor masks by itself, whatever it describes.
-            plain = size != length.text() and dimension.limit is None and not dimension.from_zero
-            if plain and not self._whole_tiles(dimension, size, length):
-                self.multiples.append((size, self._step(dimension, size, length).text()))
+            self._relies(dimension, size, length)
 
     def _waived(self, dimension: Dimension) -> None:
         """An access that one arm masks: the others rely on tiles ending where the axis does."""
@@ -107,6 +147,10 @@ class Extents:
         counted = {s.operands[0] for s in symbols_in(quotient) if _counts(s, length)} if not rest.terms else set()
         if len(counted) == 1 and (size := self._counted(counted.pop())) is not None:
             return size  # as many tiles as `cdiv(M, BLOCK_M)`, whatever order they are taken in
+        return self._walked(dimension, length)
+
+    def _walked(self, dimension: Dimension, length: Poly) -> str | None:
+        """The size that the loop ends with in which an access moves by one tile with each trip."""
         for loop in self.facts.loops:
             symbol = loop.stop.alone if loop.stop is not None else None
             if symbol is not None and loop.trip in dimension.coordinate.symbols:
