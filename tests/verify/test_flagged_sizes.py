@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.verify.test_inferred_launches import of_all_sizes
 from tlxify import convert
 from tlxify.outcome import KernelOutcome
 from tlxify.parse.heuristics import truth_values
@@ -165,8 +166,7 @@ def test_heuristics_that_are_truth_values_are_read(heuristic, truth):
 @pytest.mark.parametrize("text", [SPLIT, OTHER, NESTED], ids=["even", "odd", "nested"])
 def test_every_launch_is_one_of_the_kernel(text):
     conversion = converted(text).conversion
-    once = [replace(case, schedules=("late",)) for case in edge_cases(conversion.contract)]
-    tally = simulate(conversion, cases=once)
+    tally = simulate(conversion, cases=of_all_sizes(conversion.contract))
     assert not tally.source_fails
     assert not tally.findings, [f"{evidence.text}: {evidence.detail}" for evidence in tally.findings.values()]
 
@@ -186,4 +186,4 @@ def test_a_conversion_that_is_wrong_in_the_ragged_arm_alone_is_found(text):
     wrong = conversion.module_text.partition("@triton.jit")
     assert wrong[0].count("tl.cdiv(K, BK * SPLIT)") >= 3
     text = wrong[0].replace("tl.cdiv(K, BK * SPLIT)", "K // (BK * SPLIT)") + wrong[1] + wrong[2]
-    assert simulate(replace(conversion, module_text=text)).findings
+    assert simulate(replace(conversion, module_text=text), cases=of_all_sizes(conversion.contract)).findings

@@ -5,6 +5,7 @@ A launch that is none makes the source fail, or leaves to the original what shou
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -177,12 +178,17 @@ SIBLINGS["steps"] = (
 KERNELS |= {f"sibling loops, {name} not masked": text for name, text in SIBLINGS.items()}
 
 
+def of_all_sizes(contract):
+    """Every launch but those that differ in what elements are and how they lie: that makes no launch valid."""
+    other = re.compile(r"transposed|odd$|overlap$|contiguous| data$|^dtype")
+    return [replace(case, schedules=("late",)) for case in edge_cases(contract) if not other.search(case.name)]
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_launch_is_one_of_the_kernel(name):
     (kernel,) = convert(SourceFile("kernels.py", HEAD + KERNELS[name]), profitable=False).kernels
     assert kernel.verdict_word == "converted", [d.message for d in kernel.diagnostics]
-    cases = edge_cases(kernel.contract)
-    tally = simulate(kernel.conversion, cases=[replace(case, schedules=("late",)) for case in cases])
+    tally = simulate(kernel.conversion, cases=of_all_sizes(kernel.contract))
     assert not tally.source_fails
     assert not tally.findings, [f"{evidence.text}: {evidence.detail}" for evidence in tally.findings.values()]
     assert tally.specialized >= 8
