@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -163,6 +163,12 @@ class Contract:
         """Sizes that are so many tiles, each with the tile: those of the result, then the one that counts trips."""
         return (*self.tiled, *((self.contracted,) if self.contracted is not None else ()))
 
+    @property
+    def laying(self) -> tuple[ConstexprSpec, ...]:
+        """The flags and options that decide in which order tensors lie in memory."""
+        asked = flags_in(stride for tensor in self.tensors for stride in tensor.strides)
+        return tuple(spec for spec in self.constexprs if spec.name in asked)
+
     def dtypes_of(self, group: str) -> tuple[str, ...]:
         """The element types that all tensors of a group may have, in the order of the first of them."""
         return common_dtypes([tensor.dtypes for tensor in self.tensors if tensor.dtype_group == group])
@@ -226,6 +232,57 @@ _OPERATORS: Mapping[type[ast.AST], Callable[..., object]] = {
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {"cdiv": cdiv, "min": min, "max": max}
 
 
+def settled(expression: str, values: Mapping[str, object]) -> str:
+    """An expression with the choices in it made, `1 if TRANS_A else stride_a` being one, as `values` answer its test.
+
+    Raises Undefined where they do not answer it, and ValueError for a test of more than flags and options.
+    """
+    return decided(expression, lambda test: _answer(test, values))
+
+
+def decided(expression: str, answer: Callable[[ast.expr], bool]) -> str:
+    """An expression with each of the choices in it made as `answer` says of its test."""
+    if " if " not in expression:
+        return expression
+
+    class Made(ast.NodeTransformer):
+        def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+            taken: ast.AST = self.visit(node.body if answer(node.test) else node.orelse)
+            return taken
+
+    return ast.unparse(Made().visit(ast.parse(expression, mode="eval")))
+
+
+def flags_in(expressions: Iterable[str]) -> tuple[str, ...]:
+    """The names that choices in some expressions ask for."""
+    nodes = (node for text in expressions if " if " in text for node in ast.walk(ast.parse(text, mode="eval")))
+    tests = (node.test for node in nodes if isinstance(node, ast.IfExp))
+    return tuple(dict.fromkeys(n.id for test in tests for n in ast.walk(test) if isinstance(n, ast.Name)))
+
+
+def _answer(test: ast.expr, values: Mapping[str, object]) -> bool:
+    """What a test of flags and options comes to. Raises Undefined, and ValueError for any other test."""
+
+    def value(node: ast.expr) -> object:
+        match node:
+            case ast.Constant(value=known):
+                return known
+            case ast.Name(id=name):
+                if name not in values:
+                    raise Undefined(f"nothing says what `{name}` is")
+                return values[name]
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return not value(operand)
+            case ast.BoolOp(op=op, values=parts):
+                return (all if isinstance(op, ast.And) else any)(value(part) for part in parts)
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
+                return _OPERATORS[type(op)](value(left), value(right))
+            case _:
+                raise ValueError(f"not a question of flags: {ast.unparse(test)!r}")
+
+    return bool(value(test))
+
+
 def extent_of(tile: str, values: Mapping[str, object]) -> int | None:
     """Elements of a tile, or of a step of several, along one axis; None where the values do not tell."""
     try:
@@ -257,6 +314,8 @@ def evaluate(expression: str, values: Mapping[str, object]) -> int:
                 return _OPERATORS[type(op)](value(left), value(right))
             case ast.UnaryOp(op=ast.USub() as op, operand=operand):
                 return _OPERATORS[type(op)](value(operand))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return value(body if _answer(test, values) else orelse)
             case ast.Call(func=ast.Name(id=name), args=[_, _, *more] as args, keywords=[]) if (
                 name in _FUNCTIONS and not (more and name == "cdiv")
             ):

@@ -189,6 +189,8 @@ class Load:
     #: `span` the arm that masks most, `scope` holds before the branch, the access masks what any arm masks. The parts
     #: are listed as loads of their own too: they vanish with the branch, or stay with it where no ring takes it over.
     parts: tuple[int, ...] = ()
+    #: Statements that do no more than give the tile a name, as it is or transposed.
+    carried: tuple[Span, ...] = ()
 
     @property
     def is_tile(self) -> bool:

@@ -29,12 +29,24 @@ class Symbol:
 
     @property
     def options(self) -> tuple[Poly, ...]:
-        """What a scalar may be that a branch chooses when the kernel runs; nothing for any other symbol."""
+        """What a scalar may be that a branch or a flag chooses; nothing for any other symbol."""
+        if self.chosen:
+            return (self.operands[0], self.operands[2])
         return self.operands if self.name.startswith(EITHER) else ()
+
+    @property
+    def chosen(self) -> bool:
+        """Whether it is one of two launch-constants, as a test says that the compilation settles.
+
+        The operands are what it is where the test holds, the test, and what it is elsewhere.
+        """
+        return self.template == CHOSEN
 
 
 #: How the names of scalars begin that a branch chooses when the kernel runs.
 EITHER = "either "
+#: How a scalar is written that a flag chooses when the kernel is compiled.
+CHOSEN = "({} if {} else {})"
 #: How the names of scalars begin that are computed of all elements of a block: its least, its sum.
 REDUCED = "reduced@"
 

@@ -31,6 +31,7 @@ from .accumulate import Use, use_of
 from .alternatives import rebased
 from .bounds import settle
 from .boxes import Box, describe_box
+from .chosen import pointers_chosen
 from .conditions import comparisons
 from .defuse import asks, names, names_beside, statement_facts
 from .elements import added_apart, added_in, operand_dtypes
@@ -52,9 +53,16 @@ def analyze(kernel: Kernel, assumed: Mapping[str, object] | None = None) -> Fact
     are taken then are interpreted, and the facts hold for launches with these values alone. `Facts.undecided` and
     `Facts.units` name the ones worth fixing.
     """
-    interpreter = Interpreter(kernel.module)
-    interpreter.run(kernel, assumed or {})
-    return _Assembly(kernel, interpreter, assumed or {}).facts()
+    pointers = frozenset[str]()
+    while True:
+        interpreter = Interpreter(kernel.module, pointers)
+        interpreter.run(kernel, assumed or {})
+        assembly = _Assembly(kernel, interpreter, assumed or {})
+        # Which parameters are pointers shows in the end: what a flag chooses between must be numbers.
+        found = pointers_chosen(interpreter.events.chosen, assembly.is_pointer)
+        if found <= pointers:
+            return assembly.facts()
+        pointers |= found
 
 
 class _Assembly:
@@ -182,6 +190,7 @@ class _Assembly:
             offset=self._offset(event),
             offset_end=self._offset_end(event),
             parts=event.parts,
+            carried=event.carried,
             symbol=event.symbol,
             written=_written(event),
         )

@@ -133,7 +133,8 @@ def pointer_of(address: Value, span: Span, is_pointer: Callable[[Symbol], bool],
     spread = address.spreading
     if spread is None:
         raise _unknown(address, span, called)
-    candidates = [m[0] for m, c in spread.poly.terms if c == 1 and len(m) == 1 and m[0].launch and not m[0].constexpr]
+    alone = (m[0] for m, c in spread.poly.terms if c == 1 and len(m) == 1)
+    candidates = [symbol for symbol in alone if symbol.launch and not symbol.constexpr and not symbol.chosen]
     pointers = [symbol for symbol in candidates if is_pointer(symbol)] or candidates
     if len(pointers) != 1:
         either = " or ".join(f"`{symbol.name}`" for symbol in pointers)

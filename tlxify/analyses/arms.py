@@ -2,6 +2,8 @@
 
 `if EVEN_K: a = tl.load(p) else: a = tl.load(p, mask=offs_k < K, other=0.0)` loads one tile in two ways. The arm that
 masks less says that nothing lies beyond: where the launch confirms it, both are the load that masks everything.
+`if TRANS_A: a = tl.trans(tl.load(p of K rows)) else: a = tl.load(p of M rows)` loads one tile that lies in one of two
+orders: both are one load with strides that the flag chooses.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..facts import Condition
 from ..poly import Poly
 from .access import zero_fill
+from .chosen import Chooser, affine
 from .events import LoadEvent
 from .values import MISSING, Bound, Origin, Value
 
@@ -31,6 +34,13 @@ class Choice:
     place: Place
     #: Scalars in scope before the branch.
     scope: tuple[tuple[str, Poly], ...]
+    #: Names that are no numbers: which of two a test chooses no launch-constant says.
+    pointers: frozenset[str] = frozenset()
+
+    @property
+    def chooser(self) -> Chooser:
+        """For numbers and addresses that the test chooses between."""
+        return Chooser(self.test, holds=self.holds, pointers=self.pointers)
 
     def condition(self, *, first: bool) -> Condition:
         """Under which one of the arms is taken."""
@@ -63,19 +73,25 @@ def _joined(key: tuple[int, Poly], first: Bound | None, second: Bound | None, ch
 
 
 def join_loads(events: Events, axes: AxisTable, first: Value, second: Value, name: str, choice: Choice) -> Value | None:
-    """One load for two of the same tile: recorded beside them as what both arms do; None if they differ otherwise."""
-    if (
-        choice.place.helpers
-        or first.origin.load is None
-        or second.origin.load is None
-        or first.origin.transposed != second.origin.transposed
-    ):
+    """One load for two of the same tile: recorded beside them as what both arms do; None if they differ otherwise.
+
+    The tiles may lie in different orders, and one arm may transpose its own: then a flag chooses the strides.
+    """
+    if choice.place.helpers or first.origin.load is None or second.origin.load is None:
         return None
-    loads = tuple(events.loads[value.origin.load] for value in (first, second) if value.origin.load is not None)
-    if not all(zero_fill(load.other) for load in loads) or not _same_tile(axes, *loads):
+    loads = (events.loads[first.origin.load], events.loads[second.origin.load])
+    if not all(zero_fill(load.other) for load in loads) or any(load.volatile for load in loads):
         return None
-    one, other = (load.mask or Value(literal=True) for load in loads)
-    mask = one if one == other else join_masks(axes, one, other, choice)
+    turned = first.origin.transposed and second.origin.transposed
+    one, other = (
+        _turned(load) if value.origin.transposed != turned else load
+        for load, value in zip(loads, (first, second), strict=True)
+    )
+    address = _one_address(axes, one, other, choice)
+    if address is None:
+        return None
+    masks = (one.mask or Value(literal=True), other.mask or Value(literal=True))
+    mask = masks[0] if masks[0] == masks[1] else join_masks(axes, *masks, choice)
     if (mask is None and any(load.mask is not None for load in loads)) or (mask is not None and mask.partial):
         return None
     number = len(events.loads)
@@ -83,22 +99,48 @@ def join_loads(events: Events, axes: AxisTable, first: Value, second: Value, nam
     tightest = max(loads, key=lambda load: len(load.mask.bounds or ()) if load.mask is not None else 0)
     place = replace(choice.place, span=tightest.place.span)
     masked = mask if mask is not None and mask.literal is MISSING else None
-    events.loads.append(LoadEvent(place, number, name, loads[0].address, masked, None, choice.scope, parts=parts))
+    events.loads.append(LoadEvent(place, number, name, address, masked, None, choice.scope, parts=parts))
     read = first.loads | second.loads | {number}
-    origin = Origin("load", number, first.origin.transposed)
-    return Value(axes=axes.broadcast(first.axes, second.axes), origin=origin, loads=read)
+    return Value(axes=axes.broadcast(first.axes, second.axes), origin=Origin("load", number, turned), loads=read)
 
 
-def _same_tile(axes: AxisTable, first: LoadEvent, second: LoadEvent) -> bool:
-    def form(event: LoadEvent) -> tuple[object, ...]:
-        address = event.address
-        roots = tuple(None if axis is None else axes.find(axis) for axis in address.axes)
-        box = replace(event.box, axes=()) if event.box is not None else None
-        return (address.poly, address.terms, tuple(axis is None for axis in roots), box)
+def differ(events: Events, joined: Value) -> bool:
+    """Whether the loads that one stands for lie in memory in different orders."""
+    if joined.origin.load is None:
+        return False
+    load = events.loads[joined.origin.load]
+    strides = {term.dim: term.stride for term in load.address.terms}
+    return any(any(s.chosen for s in stride.symbols) for stride in strides.values()) and bool(load.parts)
 
-    return form(first) == form(second) and first.address.poly is not None and _both_or_none(first, second)
+
+def _turned(load: LoadEvent) -> LoadEvent:
+    """A load of two axes as one of the transposed tile."""
+    address = load.address
+    first, second = address.axes
+    swapped = address.moved((second, first), {0: 1, 1: 0})
+    mask = load.mask
+    if mask is not None and mask.literal is MISSING:
+        held = (*(None for _ in range(2 - len(mask.axes))), *mask.axes)
+        mask = mask.moved((held[1], held[0]), {0: 1, 1: 0})
+    return replace(load, address=swapped, mask=mask, checked=tuple(sorted(1 - axis for axis in load.checked)))
+
+
+def _one_address(axes: AxisTable, first: LoadEvent, second: LoadEvent, choice: Choice) -> Value | None:
+    """The addresses of both, if they are the same but for strides that the test chooses."""
+    one, other = first.address, second.address
+    if one.poly is None or other.poly is None or not _both_or_none(first, second):
+        return None
+    roots = [tuple(axis is None for axis in address.axes) for address in (one, other)]
+    if roots[0] != roots[1]:
+        return None
+    if (one.poly, one.terms) == (other.poly, other.terms):
+        return one
+    return affine(choice.chooser, one, other, alike=True)
 
 
 def _both_or_none(first: LoadEvent, second: LoadEvent) -> bool:
     """A box says what is checked by itself: it is no arm of a masked load."""
-    return (first.box is None) == (second.box is None) and (first.box is None or first.checked == second.checked)
+    if first.box is None or second.box is None:
+        return first.box is second.box
+    kinds = [(box.descriptor, box.nan) for box in (first.box, second.box)]
+    return kinds[0] == kinds[1] and first.checked == second.checked

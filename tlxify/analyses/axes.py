@@ -70,7 +70,7 @@ class AxisTable:
         if kept.length != dropped.length and not any(_unsaid(group.length) for group in (kept, dropped)):
             # One of them may be a single element that is repeated: what makes it is no place to divide rows at.
             kept.fixed = True
-            if self.arms or not (kept.length.launch and dropped.length.launch):
+            if self.arms or not (_one(kept.length) and _one(dropped.length)):
                 kept.torn = True
                 self.deciding.update(dict.fromkeys(self.arms))
         self._parent[drop] = keep
@@ -151,6 +151,11 @@ class AxisTable:
             )
             for number, g in sorted(self._groups.items())
         )
+
+
+def _one(length: Poly) -> bool:
+    """Whether it is one length for a launch, and not one of two as a flag chooses."""
+    return length.launch and not any(symbol.chosen for symbol in length.symbols)
 
 
 def _unsaid(length: Poly) -> bool:

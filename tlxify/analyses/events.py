@@ -56,6 +56,8 @@ class LoadEvent:
     #: The mask and what is read where it does not hold, as they are written.
     mask_node: ast.expr | None = None
     other_node: ast.expr | None = None
+    #: Statements that do no more than give the tile a name, as it is or transposed: `a = tl.trans(a)`.
+    carried: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,8 @@ class Events:
     thresholds: dict[tuple[Symbol, Poly], None] = field(default_factory=dict)
     #: Constexpr parameters that decide between values of which no common form is known.
     undecided: dict[str, None] = field(default_factory=dict)
+    #: Launch-constants of which a flag chooses one.
+    chosen: dict[Symbol, None] = field(default_factory=dict)
 
     #: Branches whose condition is known, with the arm that is taken (the first: True); None where it is not always.
     settled: dict[Span, bool | None] = field(default_factory=dict)
@@ -142,6 +146,13 @@ class Events:
         if value.origin.kind == "load" and value.origin.load is not None:
             self.other_uses.setdefault(value.origin.load, span)
         return value
+
+    def carry(self, value: Value, statement: Span) -> None:
+        """Notes that a statement gives a name to a loaded tile, and does nothing else with it."""
+        number = value.origin.load if value.origin.kind == "load" else None
+        if number is not None and statement not in self.loads[number].carried:
+            carried = (*self.loads[number].carried, statement)
+            self.loads[number] = replace(self.loads[number], carried=carried)
 
     def move(self, outside: Callable[[Span], bool], span: Span) -> None:
         """Says of what was noted about places outside of the user's file that it is at `span`."""

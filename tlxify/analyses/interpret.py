@@ -16,8 +16,9 @@ from ..poly import Poly, Symbol
 from ..source import Span
 from .alternatives import either
 from .arithmetic import Arithmetic
-from .arms import Choice, join_loads, join_masks
+from .arms import Choice, differ, join_loads, join_masks
 from .axes import AxisTable
+from .chosen import affine
 from .elsewhere import Elsewhere
 from .events import Events, OperationEvent, Place
 from .expressions import binary, evaluate
@@ -29,8 +30,10 @@ from .values import MISSING, Scope, Value, literal, number, scalars
 class Interpreter:
     """One run over one kernel. The result is in `events` and `axes`."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, pointers: frozenset[str] = frozenset()) -> None:
+        """`pointers` are parameters that a flag may choose between, and that are no numbers."""
         self.module = module
+        self.pointers = pointers
         self.axes = AxisTable()
         self.arithmetic = Arithmetic(self.axes)
         self.events = Events()
@@ -79,6 +82,8 @@ class Interpreter:
             case ast.Assign(targets=targets, value=value):
                 self.named = (value, targets[0].id) if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
                 result = self.expression(value)
+                if self.named is not None:
+                    self.events.carry(result, Span.of(statement))
                 for target in targets:
                     self.bind(target, result)
             case ast.AnnAssign(target=target, value=value):
@@ -242,7 +247,7 @@ class Interpreter:
         if test.poly is None or not test.poly.constexpr:
             return None
         place = Place(span, span, self.loops, self.branches, self.arms, self.helpers)
-        return Choice(test.poly, holds, place, scalars(scope))
+        return Choice(test.poly, holds, place, scalars(scope), self.pointers)
 
     def join(self, first: Value, second: Value, which: str, choice: Choice | None = None, name: str = "") -> Value:
         """What is known of a value that is one of two; `which` names it and where they meet.
@@ -255,9 +260,13 @@ class Interpreter:
             fit = self.axes.fit(first.axes, second.axes)
             both = join_masks(self.axes, first, second, choice) if fit else None
             both = both or (join_loads(self.events, self.axes, first, second, name, choice) if fit else None)
+            if both is not None and not differ(self.events, both):
+                return both
+            # What a flag chooses, others may have to take as settled.
+            self.events.undecided.update(dict.fromkeys(sorted(_parameters(choice.test))))
+            both = both or (self._chosen(first, second, choice) if fit else None)
             if both is not None:
                 return both
-            self.events.undecided.update(dict.fromkeys(sorted(_parameters(choice.test))))
             if not fit:
                 # Only one of the shapes is ever compiled: axes of the one are not axes of the other.
                 axes, why = self.axes.unrelated(first.axes), ("TLX201", "a value that depends on a branch")
@@ -266,7 +275,7 @@ class Interpreter:
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
             return Value(
                 items=tuple(
-                    self.join(a, b, f"{which}.{i}")
+                    self.join(a, b, f"{which}.{i}", choice)
                     for i, (a, b) in enumerate(zip(first.items, second.items, strict=True))
                 )
             )
@@ -281,6 +290,21 @@ class Interpreter:
         for axis in (*first.axes, *second.axes):
             self.axes.mark(axis, "opaque")
         return Value(axes=first.axes or second.axes, loads=loads, why=("TLX201", "a value that depends on a branch"))
+
+    def _chosen(self, first: Value, second: Value, choice: Choice) -> Value | None:
+        """A number or an address whose parts a flag chooses; None for other values, and where more differs."""
+        if not (first.affine and second.affine) or first.box is not None or second.box is not None:
+            return None
+        if len(first.axes) != len(second.axes):
+            return None
+        value = affine(choice.chooser, first, second)
+        if value is None:
+            return None
+        self.events.chosen.update(dict.fromkeys(s for s in value.symbols if s.chosen))
+        element = first.element if first.element == second.element else None
+        axes = self.axes.broadcast(first.axes, second.axes)
+        known = value.poly.constant if value.poly is not None and not value.terms and not axes else None
+        return replace(value, axes=axes, element=element, literal=MISSING if known is None else known)
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:

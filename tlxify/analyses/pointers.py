@@ -61,7 +61,8 @@ def _settle(unclear: list[frozenset[str]], pointers: set[str], numbers: set[str]
 def _summed(address: Poly) -> Iterator[str]:
     """The parameters that may be the pointer of an address."""
     for monomial, coefficient in address.terms:
-        if coefficient == 1 and len(monomial) == 1 and monomial[0].launch and not monomial[0].constexpr:
+        alone = coefficient == 1 and len(monomial) == 1 and not monomial[0].chosen
+        if alone and monomial[0].launch and not monomial[0].constexpr:
             yield monomial[0].name
 
 
@@ -140,6 +141,11 @@ def _numbers(poly: Poly, *, number: bool) -> Iterator[str]:
 
 def _either(address: Poly) -> Iterator[Poly]:
     """An address, or where it is one of several, each of them."""
+    settled = next((symbol for symbol in sorted(address.symbols) if symbol.chosen), None)
+    if settled is not None:
+        for option in settled.options:
+            yield from _either(address.substitute({settled: option}))
+        return
     options = [option for symbol in address.symbols for option in symbol.options]
     if not options or address.terms != ((address.terms[0][0], 1),):
         yield address

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Mapping
+from functools import partial
 
+from ..contract import decided
 from ..poly import Poly, Symbol
 
 
 def words(texts: Iterable[str]) -> set[str]:
-    """The names in some expressions, without those of functions."""
+    """The names in some expressions, without those of functions and those that a choice asks for."""
     nodes = [node for text in texts for node in ast.walk(ast.parse(text, mode="eval"))]
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
+    apart = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    tests = (node.test for node in nodes if isinstance(node, ast.IfExp))
+    apart |= {id(node) for test in tests for node in ast.walk(test)}
+    return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in apart}
+
+
+def options(text: str) -> tuple[str, ...]:
+    """What an expression may be, for every answer to the choices in it."""
+    nodes = ast.walk(ast.parse(text, mode="eval")) if " if " in text else ()
+    tests = list(dict.fromkeys(ast.unparse(node.test) for node in nodes if isinstance(node, ast.IfExp)))
+    found: dict[str, None] = {}
+    for answers in itertools.product((True, False), repeat=len(tests)):
+        found[decided(text, partial(_said, dict(zip(tests, answers, strict=True))))] = None
+    return tuple(found)
+
+
+def _said(answers: Mapping[str, bool], test: ast.expr) -> bool:
+    return answers[ast.unparse(test)]
 
 
 def polynomial(text: str) -> Poly:

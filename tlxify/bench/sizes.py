@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..contract import Contract, TensorSpec, complete, evaluate
 from ..verify.cases import Case
 from ..verify.grids import settle_grid
-from ..verify.layouts import extents_of, settled_strides, strides_of
+from ..verify.layouts import extents_of, settle_unused, settled_strides, wanted_strides
 from .itemsize import itemsize
 
 
@@ -68,10 +68,12 @@ def sizes_of(contract: Contract, case: Case) -> Sizes:
         dtype = contract.dtype_of(spec, case.dtype)
         shape = extents_of(spec, known)
         layout = case.layout(spec.name)
-        strides = settled_strides(spec, strides_of(layout, shape, itemsize(dtype)), known, stride_names)
-        scalars.update((name, known[name]) for name in stride_names & {*spec.strides})
+        wanted = wanted_strides(spec, layout, shape, itemsize(dtype), known)
+        strides = settled_strides(spec, wanted, known, stride_names)
         values = tuple(evaluate(expression, known) for expression in spec.values)
         tensors.append(TensorSizes(spec, dtype, shape, strides, values, layout == "odd"))
+    settle_unused(known, stride_names)
+    scalars.update((name, known[name]) for name in stride_names)
     for spec_ in contract.constexprs:
         if spec_.kind == "dtype" and spec_.dtype_of is not None and spec_.name not in known:
             scalars[spec_.name] = next(t.dtype for t in tensors if t.spec.name == spec_.dtype_of)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ..bench.itemsize import itemsize
 from ..bench.sizes import sizes_of
-from ..contract import Contract, extent_of
+from ..contract import Contract, extent_of, settled
 from ..verify.cases import Case
 from ..verify.sizing import stages_of
 from .replay import has_own_grid, trips_of
@@ -85,7 +85,7 @@ def _strides(contract: Contract, case: Case, small: Case) -> dict[str, object]:
         order = sorted(range(len(spec.shape)), key=lambda axis: (before.strides[axis], before.shape[axis]))
         reach = 1
         for axis in order:
-            stride, name = before.strides[axis], spec.strides[axis]
+            stride, name = before.strides[axis], settled(spec.strides[axis], {**values, **little.known})
             if name in names and stride > 0:
                 least = reach + (stride - reach) % step
                 values[name] = min(stride, least)

@@ -150,9 +150,9 @@ def whole_branches(facts: Facts, found: MutableMapping[int, Any], refused: dict[
             if not load.parts:
                 continue
             same = [n for n in found if facts.loads[n].statement == load.statement]
-            covered = {statement for n in same for statement in _arms(facts, facts.loads[n])}
             branch = facts.statement(load.statement)
             inner = every((*branch.body, *branch.orelse))
+            covered = _covered(facts, branch, [facts.loads[n] for n in same])
             apart = (s for s in inner if s.kind != "branch" and s.span not in covered)
             other = next((s for s in apart if not _serves(facts, branch, s)), None)
             alone = branch.kind == "branch" and load.target is not None
@@ -164,6 +164,24 @@ def whole_branches(facts: Facts, found: MutableMapping[int, Any], refused: dict[
                 break
         else:
             return
+
+
+def _covered(facts: Facts, branch: StatementFact, loads: list[Load]) -> set[Span]:
+    """The statements of a branch that load the tiles that one load each stands for, and that name them."""
+    names = {load.target for load in loads}
+    covered = {statement for load in loads for statement in _arms(facts, load)}
+    carried = {span for load in loads for part in load.parts for span in facts.loads[part].carried}
+    covered |= {span for span in carried if facts.statement(span).binds <= names}
+    # What else they name is lost with the branch.
+    return {
+        span for span in covered if branch.span.contains(span) and _lost(facts, branch, facts.statement(span), names)
+    }
+
+
+def _lost(facts: Facts, branch: StatementFact, statement: StatementFact, names: set[str | None]) -> bool:
+    """Whether nothing outside of a branch reads what a statement in it binds, but for the tiles' own `names`."""
+    others = statement.binds - names
+    return not any(s.reads & others for s in every(facts.statements) if not branch.span.contains(s.span))
 
 
 def _serves(facts: Facts, branch: StatementFact, statement: StatementFact) -> bool:

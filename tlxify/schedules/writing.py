@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..facts import Access, Condition, Facts
@@ -163,12 +162,26 @@ _ON_DEVICE = re.compile(r"\btl\.|\.to\(|@|\b(and|or|not)\b")
 
 def write_for_guard(poly: Poly) -> str | None:
     """`poly` over parameters, as plain Python; None if it is not known at the launch."""
-    if not poly.launch or any(_rounds_towards_zero(symbol) for symbol in poly.symbols):
+    texts = {symbol: _known_at_launch(symbol) for symbol in poly.symbols}
+    known = {symbol: text for symbol, text in texts.items() if text is not None}
+    if len(known) < len(texts):
         return None
-    texts: Mapping[Symbol, str] = {s: re.sub(r"\bcdiv\(", "triton.cdiv(", s.name) for s in poly.symbols}
-    if any(_ON_DEVICE.search(text) for text in texts.values()):
+    if (whole := poly.alone) is not None and whole.chosen:
+        return known[whole][1:-1]  # one argument, of as many words as it has
+    return poly.text(known)
+
+
+def _known_at_launch(symbol: Symbol) -> str | None:
+    """A scalar as plain Python, one factor of a product; None for one that is not known at the launch, or not so."""
+    if symbol.chosen:
+        first, test, second = symbol.operands
+        options = (write_for_guard(first), write_for_guard(second))
+        asked = _asked(test)
+        return None if asked is None or None in options else f"({options[0]} if {asked} else {options[1]})"
+    if not symbol.launch or _rounds_towards_zero(symbol):
         return None
-    return poly.text(texts)
+    text = re.sub(r"\bcdiv\(", "triton.cdiv(", symbol.name)
+    return None if _ON_DEVICE.search(text) else text
 
 
 def claims(facts: Facts, access: Access) -> tuple[str, ...] | None:
@@ -200,10 +213,15 @@ def claims(facts: Facts, access: Access) -> tuple[str, ...] | None:
 
 def _otherwise(condition: Condition) -> str | None:
     """That a condition of the compiler's does not turn out so, as plain Python: there it means what it means here."""
-    value = condition.value
-    if not value.constexpr or re.search(r"\btl\.|\.to\(|@", value.text()):
+    asked = _asked(condition.value)
+    return None if asked is None else f"not {asked}" if condition.holds else asked
+
+
+def _asked(test: Poly) -> str | None:
+    """A condition of the compiler's as plain Python: there it means what it means here."""
+    if not test.constexpr or re.search(r"\btl\.|\.to\(|@", test.text()):
         return None
-    return f"not {closed(value.text())}" if condition.holds else closed(value.text())
+    return closed(test.text())
 
 
 def _rounds_towards_zero(symbol: Symbol) -> bool:

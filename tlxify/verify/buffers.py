@@ -17,7 +17,7 @@ from .cases import Case, Data
 from .described import describable
 from .dtypes import FORMATS, bits, encode, storage
 from .grids import settle_grid
-from .layouts import extents_of, settled_strides, strides_of
+from .layouts import extents_of, settle_unused, settled_strides, wanted_strides
 
 #: Elements before and after each tensor: a multiple of 16 bytes in every type, so that bases stay aligned.
 MARGIN = 64
@@ -136,13 +136,13 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
     shapes = {spec.name: extents_of(spec, known) for spec in specs}
     # Where several have one stride, the largest says how far apart its rows must lie.
     for spec in sorted(specs, key=lambda spec: -math.prod(shapes[spec.name])):
-        wanted = strides_of(case.layout(spec.name), shapes[spec.name], storage(dtypes[spec.name]).itemsize)
+        itemsize = storage(dtypes[spec.name]).itemsize
+        wanted = wanted_strides(spec, case.layout(spec.name), shapes[spec.name], itemsize, known)
         settled_strides(spec, wanted, known, strides_by_name)
     for spec in specs:
         dtype, shape = storage(dtypes[spec.name]), shapes[spec.name]
-        wanted = strides_of(case.layout(spec.name), shape, dtype.itemsize)
+        wanted = wanted_strides(spec, case.layout(spec.name), shape, dtype.itemsize, known)
         strides = settled_strides(spec, wanted, known, strides_by_name)
-        scalars.update((name, known[name]) for name in strides_by_name & {*spec.strides})
         # Only what descriptors need of a layout: how vectors and batches lie apart, they take as it comes.
         faithful &= len(shape) < 2 or strides[-2:] == wanted[-2:]
         under = tensors[first_read].owner if case.layout(spec.name) == "overlap" and first_read in tensors else None
@@ -156,6 +156,8 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
                 tensors[first_read] = replace(lender, shared=kept)
             if lender.spec.writes:
                 tensors[spec.name] = replace(memory, shared=lender.mine)
+    settle_unused(known, strides_by_name)
+    scalars.update((name, known[name]) for name in strides_by_name)
     for spec_ in contract.constexprs:
         if spec_.kind == "dtype" and spec_.dtype_of is not None and spec_.name not in known:
             scalars[spec_.name] = tensors[spec_.dtype_of].dtype

@@ -21,10 +21,10 @@ from .described import describable, passed
 from .dispatch import STRUCTURAL, viewed
 from .dtypes import storage
 from .grids import settle_grid
-from .layouts import extents_of, settled_strides, strides_of, usual_layouts
+from .layouts import extents_of, settle_unused, settled_strides, usual_layouts, wanted_strides
 from .loading import Loaded, load
 from .oracle import as_constexpr
-from .sizing import full_size_case
+from .sizing import full_size_case, lying_deep
 
 if TYPE_CHECKING:
     from tlx.lowering.inspect import CompiledFacts
@@ -123,14 +123,27 @@ def variants(contract: Contract, views: frozenset[str], first: int = 0) -> tuple
     for index in range(len(contract.configs)):
         for dtype in dtypes if index == first else dtypes[:2]:
             usual = usual_layouts(contract, dtype, padded=False)
-            found.append(Variant(replace(_full_size(contract, index), dtype=dtype, layouts=usual), usual=True))
+            case = replace(_full_size(contract, index), dtype=dtype, layouts=usual)
+            found.append(Variant(lying_deep(contract, case), usual=True))
     base = _full_size(contract, first)
+    found += [Variant(case, usual=True) for case in _laid(contract, base)]
     orders: tuple[Layout, ...] = ("rows", "columns")
     for layouts in itertools.product(orders, repeat=len(views)):
         if any(layout != "rows" for layout in layouts):
             found.append(Variant(replace(base, layouts=tuple(zip(sorted(views), layouts, strict=True)))))
     found.append(Variant(_full_size(contract, first, odd=True), odd=True))
     return tuple(found)
+
+
+def _laid(contract: Contract, base: Case) -> Iterator[Case]:
+    """The case with every other choice of the flags that decide how tensors lie."""
+    fixed = base.constants(contract)
+    free = [spec for spec in contract.laying if spec.name not in fixed]
+    for choices in itertools.product(*(spec.choices for spec in free)):
+        values = {**dict(base.values), **dict(zip((spec.name for spec in free), choices, strict=True))}
+        case = replace(base, values=tuple(values.items()), layouts=usual_layouts(contract, 0, padded=False))
+        if values != dict(base.values) and case == lying_deep(contract, case):
+            yield case
 
 
 def compile_variants(
@@ -317,7 +330,7 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
     for spec in contract.tensors:
         kind = storage(contract.dtype_of(spec, case.dtype))
         shape = extents_of(spec, known)
-        wanted = strides_of(case.layout(spec.name), shape, kind.itemsize)
+        wanted = wanted_strides(spec, case.layout(spec.name), shape, kind.itemsize, known)
         held = settled_strides(spec, wanted, known, strides_by_name)
         if spec.block and not describable(shape, held, 0, kind.itemsize):
             return None
@@ -329,6 +342,7 @@ def _pretend(contract: Contract, case: Case) -> tuple[dict[str, Any], dict[str, 
                 known[constexpr.name] = str(tensors[spec.name].dtype)
             if constexpr.says is not None and constexpr.dtype_of == spec.name:
                 known[constexpr.name] = str(tensors[spec.name].dtype) == constexpr.says
+    settle_unused(known, strides_by_name)
     given = {name: as_constexpr(known[name]) for name in contract.parameters if name in known}
     return tensors, given, grid
 

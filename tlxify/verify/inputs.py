@@ -9,7 +9,7 @@ from ..contract import Contract, TensorSpec
 from .cases import FEW_SCHEDULES, ONE_SCHEDULE, Case, Data, Layout, Path
 from .extents import covered_cases, program_cases, size_cases, trip_cases
 from .layouts import usual_layouts
-from .sizing import base_case, stages_of, tile_extent, told, with_sizes
+from .sizing import base_case, lying_deep, stages_of, tile_extent, told, with_sizes
 
 
 def edge_cases(contract: Contract, *, guarded: bool = True) -> tuple[Case, ...]:
@@ -107,7 +107,8 @@ def _data(contract: Contract) -> Iterator[Case]:
         yield replace(longer, name=f"{data} data", data=data)
     for dtype in range(1, max((len(tensor.dtypes) for tensor in contract.tensors), default=1)):
         layouts = usual_layouts(contract, dtype, padded=True)
-        yield replace(longer, name=f"dtype {dtype}", dtype=dtype, layouts=layouts, schedules=FEW_SCHEDULES)
+        case = replace(longer, name=f"dtype {dtype}", dtype=dtype, layouts=layouts, schedules=FEW_SCHEDULES)
+        yield lying_deep(contract, case)
 
 
 def _options(contract: Contract) -> Iterator[Case]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, MutableMapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 
-from ..contract import ANY_STRIDE, BYTE_DTYPES, Contract, TensorSpec, evaluate
+from ..contract import ANY_STRIDE, BYTE_DTYPES, Contract, TensorSpec, evaluate, flags_in, settled
 from .cases import Layout
 
 
@@ -25,6 +25,27 @@ def strides_of(layout: Layout, shape: tuple[int, ...], itemsize: int) -> tuple[i
         elif position > 0 and padded:
             step += strides[axis]
     return tuple(strides)
+
+
+def wanted_strides(
+    spec: TensorSpec, layout: Layout, shape: tuple[int, ...], itemsize: int, known: Mapping[str, object]
+) -> tuple[int, ...]:
+    """Strides in elements of a layout of one tensor; where a flag says which axis is contiguous, that is the last.
+
+    Raises:
+        ContractFault: nothing says what the flag is.
+    """
+    held = [settled(stride, known) for stride in spec.strides]
+    last = held.index("1") if held.count("1") == 1 and flags_in(spec.strides) else len(held) - 1
+    order = [*(axis for axis in range(len(held)) if axis != last), last] if held else []
+    strides = strides_of(layout, tuple(shape[axis] for axis in order), itemsize)
+    return tuple(strides[order.index(axis)] for axis in range(len(held)))
+
+
+def settle_unused(known: MutableMapping[str, object], chosen: Iterable[str]) -> None:
+    """Strides that no tensor has where flags are as they are: any number does for them."""
+    for name in chosen:
+        known.setdefault(name, 1)
 
 
 def extents_of(spec: TensorSpec, known: MutableMapping[str, object]) -> tuple[int, ...]:
@@ -48,10 +69,11 @@ def settled_strides(
     Raises:
         ContractFault: an expression of the contract has no value.
     """
-    for expression, stride in zip(spec.strides, wanted, strict=True):
+    strides = [settled(stride, known) for stride in spec.strides]
+    for expression, stride in zip(strides, wanted, strict=True):
         if expression in chosen:
             known.setdefault(expression, stride)
-    pairs = zip(spec.strides, wanted, strict=True)
+    pairs = zip(strides, wanted, strict=True)
     return tuple(stride if text == ANY_STRIDE else evaluate(text, known) for text, stride in pairs)
 
 

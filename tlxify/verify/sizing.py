@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..contract import Contract, cdiv, complete, extent_of
+from ..contract import BYTE_DTYPES, Contract, TensorSpec, cdiv, complete, extent_of, flags_in, settled
 from .cases import Case
 from .layouts import usual_layouts
 
@@ -84,7 +85,28 @@ def base_case(contract: Contract, index: int, *, small: bool = True) -> Case:
         values[size] = trips * tile_extent(constants, tile)
     layouts = usual_layouts(contract, 0, padded=True)
     case = replace(case, values=tuple(values.items()), layouts=layouts, path="specialized", trips=trips)
-    return with_sizes(case, contract)
+    return lying_deep(contract, with_sizes(case, contract))
+
+
+def lying_deep(contract: Contract, case: Case) -> Case:
+    """The case with flags under which 8-bit operands lie along the axis that dots contract, as they must.
+
+    As it is where no flag decides that, or none can bring it about.
+    """
+    fixed = case.constants(contract)
+    free = [spec for spec in contract.laying if spec.name not in fixed]
+    given = {**dict(case.values), **fixed}
+    for choices in itertools.product(*(spec.choices for spec in free)):
+        chosen = dict(zip((spec.name for spec in free), choices, strict=True))
+        if all(_lies_deep(contract, spec, case, {**given, **chosen}) for spec in contract.tensors):
+            return replace(case, values=tuple({**dict(case.values), **chosen}.items())) if chosen else case
+    return case
+
+
+def _lies_deep(contract: Contract, spec: TensorSpec, case: Case, known: Mapping[str, object]) -> bool:
+    if spec.deep is None or contract.dtype_of(spec, case.dtype) not in BYTE_DTYPES or not flags_in(spec.strides):
+        return True
+    return settled(spec.strides[spec.deep], known) == "1"
 
 
 def _chunks(contract: Contract) -> set[str]:
@@ -170,7 +192,7 @@ def full_size_case(contract: Contract, index: int, *, odd: bool = False, tiles: 
         size, tile = contract.contracted
         sizes[size] = trips * tile_extent(constants, tile) - (8 if odd else 0)
     layouts = usual_layouts(contract, 0, padded=odd)
-    return with_sizes(replace(base, name="full size", layouts=layouts), contract, **sizes)
+    return lying_deep(contract, with_sizes(replace(base, name="full size", layouts=layouts), contract, **sizes))
 
 
 def own_tiles(contract: Contract, case: Case) -> Case:

@@ -2,6 +2,7 @@
 # kernel  gemm_kernel -> _gemm_kernel_ws, source 0784a6b404fc7149
 # plan    cooperative, persistent for sm_90: one producer, consumer groups; a_ring, b_ring; one dot in flight
 
+import triton
 import triton.language as tl
 
 import tlx
@@ -17,6 +18,8 @@ def _gemm_kernel_ws(
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
     GRID_0,
     GRID_1,
+    A_TRANSPOSED: tl.constexpr,
+    B_TRANSPOSED: tl.constexpr,
     STAGES: tl.constexpr,
     CONSUMERS: tl.constexpr,
     CONSUMER_WARPS: tl.constexpr,
@@ -25,8 +28,8 @@ def _gemm_kernel_ws(
     # Rings of STAGES slots, filled by the producer and freed by the consumers.
     # a_ring: one tile of ROWS rows per consumer group; b_ring: one tile for all.
     ROWS: tl.constexpr = BM // CONSUMERS
-    a_ring = tlx.local_alloc((ROWS, BK), tlx.dtype_of(A_desc), STAGES * CONSUMERS)
-    b_ring = tlx.local_alloc((BK, BN), tlx.dtype_of(B_desc), STAGES)
+    a_ring = tlx.local_alloc((BK, ROWS) if A_TRANSPOSED else (ROWS, BK), tlx.dtype_of(A_desc), STAGES * CONSUMERS)
+    b_ring = tlx.local_alloc((BN, BK) if B_TRANSPOSED else (BK, BN), tlx.dtype_of(B_desc), STAGES)
     # producer → consumers: the slot holds its tiles.
     full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
@@ -46,9 +49,12 @@ def _gemm_kernel_ws(
                     tlx.barrier_expect_bytes(full[slot], SLOT_BYTES)
                     for group in tl.static_range(CONSUMERS):
                         tlx.async_descriptor_load(
-                            A_desc, a_ring[slot * CONSUMERS + group], [m0 + ROWS * group, k0], full[slot]
+                            A_desc,
+                            a_ring[slot * CONSUMERS + group],
+                            [k0, m0 + ROWS * group] if A_TRANSPOSED else [m0 + ROWS * group, k0],
+                            full[slot],
                         )
-                    tlx.async_descriptor_load(B_desc, b_ring[slot], [k0, n0], full[slot])
+                    tlx.async_descriptor_load(B_desc, b_ring[slot], [n0, k0] if B_TRANSPOSED else [k0, n0], full[slot])
                     filled += 1
 
         # Consumers: each group multiplies its ROWS rows of every slot, hands the slot back and finishes its rows.
@@ -64,8 +70,12 @@ def _gemm_kernel_ws(
                 for k0 in tl.range(0, K, BK):
                     slot = used % STAGES
                     tlx.barrier_wait(full[slot], (used // STAGES) & 1)
-                    a = a_ring[slot * CONSUMERS + group]
-                    b = b_ring[slot]
+                    a = (
+                        tlx.local_trans(a_ring[slot * CONSUMERS + group])
+                        if A_TRANSPOSED
+                        else a_ring[slot * CONSUMERS + group]
+                    )
+                    b = tlx.local_trans(b_ring[slot]) if B_TRANSPOSED else b_ring[slot]
                     acc = tlx.async_dot(a, b, acc)
                     # The dot just issued stays in flight; the one before it has retired, so its slot is free.
                     acc = tlx.async_dot_wait(1, acc)
@@ -83,24 +93,26 @@ def _gemm_kernel_ws(
                 )
 
 
-def _gemm_kernel_guard(A, B, C, M, N, K, lda, ldb, ldc, **_):
+def _gemm_kernel_guard(A, B, C, M, N, K, lda, ldb, ldc, TRANS_A, TRANS_B, **_):
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
-    A_view = tlx.tma_view("A", A, shape=(M, K), strides=(lda, 1))
-    tlx.require(not A_view.transposed, "stride", "A is stored column by column")
-    B_view = tlx.tma_view("B", B, shape=(K, N), strides=(ldb, 1))
-    tlx.require(not B_view.transposed, "stride", "B is stored column by column")
-    tlx.require_dtypes({"A": A, "B": B}, ("fp16", "bf16"))
+    A_view = tlx.tma_view("A", A, shape=(M, K), strides=(1 if TRANS_A else lda, lda if TRANS_A else 1))
+    B_view = tlx.tma_view("B", B, shape=(K, N), strides=(1 if TRANS_B else ldb, ldb if TRANS_B else 1))
+    tlx.require_dtypes({"A": A, "B": B}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
+    tlx.require_along_depth(A_view, transposed=False)
+    tlx.require_along_depth(B_view, transposed=True)
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("C", C, (M, N), (ldc, 1), reads=(A_view, B_view))
-    return {"A_desc": A_view, "B_desc": B_view}
+    return {"A_desc": A_view, "B_desc": B_view, "A_TRANSPOSED": A_view.transposed, "B_TRANSPOSED": B_view.transposed}
 
 
-def _gemm_kernel_boxes(BM, BK, BN, TRANS_A, TRANS_B, CONSUMERS, **_):
+def _gemm_kernel_boxes(BM, BK, BN, CONSUMERS, **_):
     """One slot's TMA box per descriptor, in elements, axes in the order of the guard's views."""
-    # What the converted kernel relies on: any other config is left to the original.
-    tlx.require(not TRANS_A, "claim", "not so: not TRANS_A")
-    tlx.require(not TRANS_B, "claim", "not so: not TRANS_B")
     return {"A_desc": tlx.Box((BM // CONSUMERS, BK), count=CONSUMERS), "B_desc": tlx.Box((BK, BN))}
+
+
+def _gemm_kernel_programs(M, N, BM, BN, **_):
+    """How many programs the grid must have along each axis, under tiles that the source does not list."""
+    return (triton.cdiv(M, BM), triton.cdiv(N, BN))
 
 
 def specialize_gemm_kernel(original):
@@ -110,6 +122,17 @@ def specialize_gemm_kernel(original):
         _gemm_kernel_ws,
         guard=_gemm_kernel_guard,
         boxes=_gemm_kernel_boxes,
-        schedule=tlx.Schedule(persistent=True, grid_rank=2, split="BM", output=("BM", "BN")),
+        schedule=tlx.Schedule(
+            persistent=True,
+            grid_rank=2,
+            split="BM",
+            output=("BM", "BN"),
+            # Tiles that the source does not list, tried where its grid follows them.
+            configs=[
+                {"BM": 128, "BN": 256, "BK": 64, "num_warps": 8, "num_stages": 4},
+                {"BM": 256, "BN": 128, "BK": 64, "num_warps": 8, "num_stages": 4},
+            ],
+            programs=_gemm_kernel_programs,
+        ),
         fingerprint="0784a6b404fc7149",
     )

@@ -39,6 +39,7 @@ def _hostile_kernel_ws(
     BLOCK_K: tl.constexpr,
     GRID_0,
     GRID_1,
+    B_TRANSPOSED: tl.constexpr,
     STAGES: tl.constexpr,
     CONSUMERS: tl.constexpr,
     CONSUMER_WARPS: tl.constexpr,
@@ -48,7 +49,7 @@ def _hostile_kernel_ws(
     # a_ring: one tile of ROWS rows per consumer group; b_ring: one tile for all.
     ROWS: tl.constexpr = BLOCK_M // CONSUMERS
     a_ring = tlx.local_alloc((ROWS, BLOCK_K), tlx.dtype_of(a_desc), STAGES * CONSUMERS)
-    b_ring = tlx.local_alloc((BLOCK_K, BLOCK_N), tlx.dtype_of(b_desc), STAGES)
+    b_ring = tlx.local_alloc((BLOCK_N, BLOCK_K) if B_TRANSPOSED else (BLOCK_K, BLOCK_N), tlx.dtype_of(b_desc), STAGES)
     # producer → consumers: the slot holds its tiles.
     full = tlx.alloc_barriers(STAGES, arrive_count=1)
     # consumers → producer: the slot may be overwritten.
@@ -73,7 +74,12 @@ def _hostile_kernel_ws(
                         )
                     # How B lies.
                     # row by row
-                    tlx.async_descriptor_load(b_desc, b_ring[slot], [start, (tile // GRID_0) * BLOCK_N], full[slot])
+                    tlx.async_descriptor_load(
+                        b_desc,
+                        b_ring[slot],
+                        [(tile // GRID_0) * BLOCK_N, start] if B_TRANSPOSED else [start, (tile // GRID_0) * BLOCK_N],
+                        full[slot],
+                    )
                     filled += 1
 
         # Consumers: each group multiplies its ROWS rows of every slot, hands the slot back and finishes its rows.
@@ -88,8 +94,7 @@ def _hostile_kernel_ws(
                     slot = used % STAGES
                     tlx.barrier_wait(full[slot], (used // STAGES) & 1)
                     a = a_ring[slot * CONSUMERS + group]
-                    # How B lies.
-                    b = b_ring[slot]
+                    b = tlx.local_trans(b_ring[slot]) if B_TRANSPOSED else b_ring[slot]
                     acc = tlx.async_dot(a, b, acc)
                     # The dot just issued stays in flight; the one before it has retired, so its slot is free.
                     acc = tlx.async_dot_wait(1, acc)
@@ -104,22 +109,20 @@ def _hostile_kernel_ws(
                 )
 
 
-def _hostile_kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, **_):
+def _hostile_kernel_guard(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, TRANS_B, **_):
     """The specialized launch's own arguments; where a check fails, tlx.Fallback: the original kernel runs."""
     a = tlx.tma_view("a_ptr", a_ptr, shape=(M, K), strides=(lda, 1))
     tlx.require(not a.transposed, "stride", "a_ptr is stored column by column")
-    b = tlx.tma_view("b_ptr", b_ptr, shape=(K, N), strides=(ldb, 1))
-    tlx.require(not b.transposed, "stride", "b_ptr is stored column by column")
-    tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16"))
+    b = tlx.tma_view("b_ptr", b_ptr, shape=(K, N), strides=(1 if TRANS_B else ldb, ldb if TRANS_B else 1))
+    tlx.require_dtypes({"a_ptr": a_ptr, "b_ptr": b_ptr}, ("fp16", "bf16", "fp8e4nv", "fp8e5"))
+    tlx.require_along_depth(b, transposed=True)
     # The producer reads ahead of the stores: what is written must not overlap what it reads.
     tlx.require_disjoint("c_ptr", c_ptr, (M, N), (ldc, 1), reads=(a, b))
-    return {"a_desc": a, "b_desc": b}
+    return {"a_desc": a, "b_desc": b, "B_TRANSPOSED": b.transposed}
 
 
-def _hostile_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, TRANS_B, CONSUMERS, **_):
+def _hostile_kernel_boxes(BLOCK_M, BLOCK_K, BLOCK_N, CONSUMERS, **_):
     """One slot's TMA box per descriptor, in elements, axes in the order of the guard's views."""
-    # What the converted kernel relies on: any other config is left to the original.
-    tlx.require(not TRANS_B, "claim", "not so: not TRANS_B")
     return {"a_desc": tlx.Box((BLOCK_M // CONSUMERS, BLOCK_K), count=CONSUMERS), "b_desc": tlx.Box((BLOCK_K, BLOCK_N))}
 
 

@@ -10,7 +10,7 @@ from ...source import Span
 from ...starts import tile_lengths, uneven
 from ..grids import quotients
 from ..scalars import Scalars, one_more
-from ..texts import words
+from ..texts import options, words
 from .extents import Extents
 from .hosted import as_descriptor
 from .indices import batch_index
@@ -51,7 +51,8 @@ class Tensors:
     def specs(self) -> list[TensorSpec]:
         """The tensors. Raises Decline TLX606 if one access is not understood."""
         facts = self.facts
-        blocks = [load for load in facts.loads if load.axes]
+        apart = self._elsewhere()
+        blocks = [load for load in facts.loads if load.axes and load.id not in apart]
         # How many rows indices tell apart follows from how many indices there are.
         self.indices = indices(facts)
         for load in sorted(blocks, key=lambda load: self._gathered(load.span)):
@@ -80,7 +81,8 @@ class Tensors:
                 found[spec.name] = spec
         self.chosen = self._strides()
         for views in self.views.values():
-            self.tied |= tied(views, self.chosen)
+            inside = words(s for view in views for s in view.strides if len(options(s)) > 1)
+            self.tied |= {name: text for name, text in tied(views, self.chosen).items() if name not in inside}
         self.chosen -= self.tied.keys()
         self.views = {pointer: [view.with_strides(self.tied) for view in v] for pointer, v in self.views.items()}
         groups = self._groups()
@@ -105,6 +107,13 @@ class Tensors:
                 raise self._unknown(None, pointer, f"how long the tensor is that `{pointer}` describes is not known")
             found[pointer] = known
         return list(found.values())
+
+    def _elsewhere(self) -> set[int]:
+        """Loads that lie in memory otherwise than the one that stands for them: that one says how, for every flag."""
+        accesses = {load.id: self.facts.access(load.span) for load in self.facts.loads}
+        strides = {n: {d.stride for d in access.dimensions} for n, access in accesses.items() if access is not None}
+        joined = [load for load in self.facts.armed if load.id in strides]
+        return {part for load in joined for part in load.parts if strides.get(part) != strides[load.id]}
 
     def _gathered(self, span: Span) -> bool:
         access = self.facts.access(span)
@@ -148,12 +157,13 @@ class Tensors:
         lies as far apart as that number says, `s` and `s * GROUPS`, or that launches say is a stride.
         """
         views = [view for views in self.views.values() for view in views]
-        whole = {s for v in views for s in v.strides if s.isidentifier()}
+        whole = {s for v in views for stride in v.strides for s in options(stride) if s.isidentifier()}
         factors: set[str] = set()
         for view in views:
-            for names in (words([stride]) for stride in view.strides):
+            each = [option for stride in view.strides for option in options(stride)]
+            for names in (words([stride]) for stride in each):
                 walked = names - self.tiles
-                stepped = walked & {*view.strides}
+                stepped = walked & {*each}
                 if len(names) > 1 and not (len(stepped) == 1 and not (walked - stepped) & whole):
                     factors |= names
         return frozenset(whole - words(e for v in views for e in v.shape) - (factors - self.said) - self.tiles)
