@@ -59,11 +59,16 @@ class Chooser:
         self.usable = flags(test) is not None
 
     def number(self, first: Poly, second: Poly) -> Poly | None:
-        """One launch-constant out of two; None where one is none, or the address of something."""
+        """One launch-constant out of two; None where one is none, or the address of something.
+
+        It stays whole, `cdiv(K, BK) - 1 if TAIL else cdiv(K, BK)`: as such it has a name, and is never negative.
+        """
         if not self.usable or not (first.launch and second.launch):
             return None
         first, second = self._known(first, taken=True), self._known(second, taken=False)
-        return self._of_rest(first, second)
+        if self._held(first) or self._held(second):
+            return self._of_rest(first, second)
+        return self._choice(first, second)
 
     def total(self, first: Poly, second: Poly, strides: Iterable[Strides] = (), *, alike: bool = False) -> Poly | None:
         """One sum out of two whose terms move by the same, each times a launch-constant.
@@ -108,9 +113,13 @@ class Chooser:
         first, second = first - common, second - common
         if first == second:
             return common + first
-        if any(self._pointers.intersection(s.name for s in poly.symbols) for poly in (first, second)):
+        if self._held(first) or self._held(second):
             return None
         return common + self._choice(first, second)
+
+    def _held(self, poly: Poly) -> bool:
+        """Whether a pointer is among what is added up."""
+        return bool(self._pointers.intersection(symbol.name for symbol in poly.symbols))
 
     def _choice(self, first: Poly, second: Poly) -> Poly:
         """One of two, with what they have in common taken out: `BK * (1 if T else s)`."""
@@ -161,12 +170,15 @@ def affine(choose: Chooser, first: Value, second: Value, *, alike: bool = False)
     """
     if first.poly is None or second.poly is None:
         return None
+    loads = first.loads | second.loads
+    if first.scalar and second.scalar and (number := choose.number(first.poly, second.poly)) is not None:
+        return Value(poly=number, loads=loads)
     terms = _terms(choose, first, second)
     if terms is None:
         return None
     strides = [(one.stride, other.stride) for one, other in _pairs(first, second)]
     poly = choose.total(first.poly, second.poly, [pair for pair in strides if pair[0] != pair[1]], alike=alike)
-    return None if poly is None else Value(axes=first.axes, poly=poly, terms=terms, loads=first.loads | second.loads)
+    return None if poly is None else Value(axes=first.axes, poly=poly, terms=terms, loads=loads)
 
 
 def _pairs(first: Value, second: Value) -> Iterator[tuple[Term, Term]]:

@@ -61,6 +61,8 @@ def never_negative(facts: Facts, offset: Poly) -> bool:
             return False
         # It falls with every trip: what counts is the last one.
         offset = offset.substitute({loop.trip: loop.stop - loop.start - ONE})
+    if (chosen := next((symbol for symbol in sorted(offset.symbols) if symbol.chosen), None)) is not None:
+        return all(never_negative(facts, offset.substitute({chosen: option})) for option in chosen.options)
     if not all(never_negative(facts, option) for symbol in offset.symbols for option in symbol.options):
         return False
     offset = offset.substitute({s: Poly.of(s) + ONE for s in offset.symbols if _at_least_one(s)})

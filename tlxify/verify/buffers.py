@@ -144,7 +144,9 @@ def make_arguments(contract: Contract, case: Case, run: int) -> Arguments:
         wanted = wanted_strides(spec, case.layout(spec.name), shape, dtype.itemsize, known)
         strides = settled_strides(spec, wanted, known, strides_by_name)
         # Only what descriptors need of a layout: how vectors and batches lie apart, they take as it comes.
-        faithful &= len(shape) < 2 or strides[-2:] == wanted[-2:]
+        # What a flag repeats along an axis has no layout there.
+        pairs = list(zip(strides, wanted, strict=True))[-2:]
+        faithful &= len(shape) < 2 or all(stride in (0, step) for stride, step in pairs)
         under = tensors[first_read].owner if case.layout(spec.name) == "overlap" and first_read in tensors else None
         values = tuple(evaluate(expression, known) for expression in spec.values)
         memory = _memory(spec, dtypes[spec.name], shape, strides, case, run, under, values)

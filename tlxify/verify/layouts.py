@@ -84,7 +84,9 @@ def usual_layouts(contract: Contract, dtype: int, *, padded: bool) -> tuple[tupl
     found: list[tuple[str, Layout]] = []
     for tensor in contract.tensors:
         narrow = contract.dtype_of(tensor, dtype) in BYTE_DTYPES
-        columns = narrow and tensor.deep is not None and tensor.deep == len(tensor.shape) - 2
+        # Where flags say which axis is contiguous, they say it of rows (`sizing.lying_deep` sees to them).
+        fixed = not flags_in(tensor.strides)
+        columns = narrow and fixed and tensor.deep is not None and tensor.deep == len(tensor.shape) - 2
         if padded:
             found.append((tensor.name, "padded-columns" if columns else "padded"))
         elif columns:

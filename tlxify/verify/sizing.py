@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..contract import BYTE_DTYPES, Contract, TensorSpec, cdiv, complete, extent_of, flags_in, settled
+from ..contract import BYTE_DTYPES, Contract, cdiv, complete, extent_of, flags_in, settled
 from .cases import Case
 from .layouts import usual_layouts
 
@@ -91,22 +91,21 @@ def base_case(contract: Contract, index: int, *, small: bool = True) -> Case:
 def lying_deep(contract: Contract, case: Case) -> Case:
     """The case with flags under which 8-bit operands lie along the axis that dots contract, as they must.
 
-    As it is where no flag decides that, or none can bring it about.
+    As it is where they do already, or no flag can bring it about.
     """
     fixed = case.constants(contract)
     free = [spec for spec in contract.laying if spec.name not in fixed]
-    given = {**dict(case.values), **fixed}
-    for choices in itertools.product(*(spec.choices for spec in free)):
-        chosen = dict(zip((spec.name for spec in free), choices, strict=True))
-        if all(_lies_deep(contract, spec, case, {**given, **chosen}) for spec in contract.tensors):
-            return replace(case, values=tuple({**dict(case.values), **chosen}.items())) if chosen else case
+    asked = [
+        tensor.strides[tensor.deep]
+        for tensor in contract.tensors
+        if tensor.deep is not None and contract.dtype_of(tensor, case.dtype) in BYTE_DTYPES and flags_in(tensor.strides)
+    ]
+    given = tuple(dict(case.values).get(spec.name) for spec in free)
+    for choices in (given, *itertools.product(*(spec.choices for spec in free))) if asked else ():
+        values = {**dict(case.values), **dict(zip((spec.name for spec in free), choices, strict=True))}
+        if all(settled(stride, {**values, **fixed}) == "1" for stride in asked):
+            return replace(case, values=tuple(values.items()))
     return case
-
-
-def _lies_deep(contract: Contract, spec: TensorSpec, case: Case, known: Mapping[str, object]) -> bool:
-    if spec.deep is None or contract.dtype_of(spec, case.dtype) not in BYTE_DTYPES or not flags_in(spec.strides):
-        return True
-    return settled(spec.strides[spec.deep], known) == "1"
 
 
 def _chunks(contract: Contract) -> set[str]:
