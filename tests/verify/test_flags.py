@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.golden import CASES, ROOT, needs_block_pointers, read
@@ -15,6 +16,7 @@ from tlxify.verify.buffers import make_arguments
 from tlxify.verify.compiled import variants
 from tlxify.verify.inputs import edge_cases
 from tlxify.verify.layouts import wanted_strides
+from tlxify.verify.loading import _imported
 from tlxify.verify.simulate import simulate
 from tlxify.verify.sizing import base_case, told
 
@@ -28,6 +30,7 @@ SUBJECTS = {
     "address/transposed_by_heuristic": ("BY_ROWS",),
     "address/stored_by_a_flag": ("TRANS_C", "APART"),
     "address/block_pointer_by_a_flag": ("TRANS_B",),
+    "address/repeated_by_a_flag": ("ONE_ROW", "ONE_COLUMN"),
     "gemm/transposes": ("TRANS_A", "TRANS_B"),
     "gemm/majors": ("TRANS_A", "TRANS_B", "TRANS_C"),
 }
@@ -60,7 +63,8 @@ def test_the_specialized_kernel_takes_every_value(name):
         arguments = make_arguments(kernel.contract, case, 0)
         assert arguments.faithful
         for memory in arguments.tensors.values():
-            assert int(memory.mine.sum()) == memory.array.size, "every element has a place of its own"
+            repeated = 0 in memory.array.strides
+            assert repeated or int(memory.mine.sum()) == memory.array.size, "every element has a place of its own"
     tally = simulate(kernel.conversion, cases=cases)
     assert not tally.source_fails
     assert not tally.findings, [f"{evidence.text}: {evidence.detail}" for evidence in tally.findings.values()]
@@ -99,6 +103,26 @@ def test_operands_of_8_bits_are_launched_along_the_depth(name):
     tally = simulate(kernel.conversion, cases=narrow)
     assert not tally.findings
     assert tally.specialized == len(narrow)
+
+
+@pytest.mark.parametrize("by_rows", [True, False])
+def test_a_heuristic_answers_at_the_launch(by_rows):
+    import tlx.sim
+
+    case = read(CASES / "address" / "transposed_by_heuristic.py")
+    module, _ = _imported(convert(SourceFile("by_heuristic.py", case.source)).module_text, "by_heuristic.py")
+    M, N, K = 40, 48, 64
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N)))
+    right = tlx.sim.tensor(b) if by_rows else tlx.sim.tensor(np.ascontiguousarray(b.T)).T
+    out = tlx.sim.tensor(np.zeros((M, N), np.float16))
+    tiles = {"BLOCK_M": 64, "BLOCK_N": 32, "BLOCK_K": 32}
+    arguments = (tlx.sim.tensor(a), right, out, M, N, K, K, *right.stride(), N)
+    found = module.kernel.resolve(*arguments, **tiles, grid=(1, 2), processors=2)
+    assert (found.path, found.kwargs["B_TRANSPOSED"]) == ("specialized", not by_rows)
+    report = tlx.sim.run(found.kernel, found.grid, (), found.kwargs)
+    assert list(report.findings) == []
+    np.testing.assert_allclose(out.numpy(), a.astype(np.float32) @ b.astype(np.float32), atol=0.05, rtol=1e-2)
 
 
 @pytest.mark.parametrize("wrong", ["1 if TRANS_A else lda", "lda if TRANS_A else 1"])
