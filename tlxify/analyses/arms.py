@@ -104,13 +104,25 @@ def join_loads(events: Events, axes: AxisTable, first: Value, second: Value, nam
     return Value(axes=axes.broadcast(first.axes, second.axes), origin=Origin("load", number, turned), loads=read)
 
 
+def join_numbers(events: Events, axes: AxisTable, first: Value, second: Value, choice: Choice) -> Value | None:
+    """A number or an address whose parts the test chooses; None for other values, and where more differs."""
+    if not (first.affine and second.affine) or first.box is not None or second.box is not None:
+        return None
+    if len(first.axes) != len(second.axes) or (value := affine(choice.chooser, first, second)) is None:
+        return None
+    events.chosen.update(dict.fromkeys(symbol for symbol in value.symbols if symbol.chosen))
+    element = first.element if first.element == second.element else None
+    shape = axes.broadcast(first.axes, second.axes)
+    known = value.poly.constant if value.poly is not None and not value.terms and not shape else None
+    return replace(value, axes=shape, element=element, literal=MISSING if known is None else known)
+
+
 def differ(events: Events, joined: Value) -> bool:
     """Whether the loads that one stands for lie in memory in different orders."""
     if joined.origin.load is None:
         return False
     load = events.loads[joined.origin.load]
-    strides = {term.dim: term.stride for term in load.address.terms}
-    return any(any(s.chosen for s in stride.symbols) for stride in strides.values()) and bool(load.parts)
+    return bool(load.parts) and any(symbol.chosen for term in load.address.terms for symbol in term.stride.symbols)
 
 
 def _turned(load: LoadEvent) -> LoadEvent:

@@ -16,9 +16,8 @@ from ..poly import Poly, Symbol
 from ..source import Span
 from .alternatives import either
 from .arithmetic import Arithmetic
-from .arms import Choice, differ, join_loads, join_masks
+from .arms import Choice, differ, join_loads, join_masks, join_numbers
 from .axes import AxisTable
-from .chosen import affine
 from .elsewhere import Elsewhere
 from .events import Events, OperationEvent, Place
 from .expressions import binary, evaluate
@@ -264,7 +263,7 @@ class Interpreter:
                 return both
             # What a flag chooses, others may have to take as settled.
             self.events.undecided.update(dict.fromkeys(sorted(_parameters(choice.test))))
-            both = both or (self._chosen(first, second, choice) if fit else None)
+            both = both or (join_numbers(self.events, self.axes, first, second, choice) if fit else None)
             if both is not None:
                 return both
             if not fit:
@@ -290,21 +289,6 @@ class Interpreter:
         for axis in (*first.axes, *second.axes):
             self.axes.mark(axis, "opaque")
         return Value(axes=first.axes or second.axes, loads=loads, why=("TLX201", "a value that depends on a branch"))
-
-    def _chosen(self, first: Value, second: Value, choice: Choice) -> Value | None:
-        """A number or an address whose parts a flag chooses; None for other values, and where more differs."""
-        if not (first.affine and second.affine) or first.box is not None or second.box is not None:
-            return None
-        if len(first.axes) != len(second.axes):
-            return None
-        value = affine(choice.chooser, first, second)
-        if value is None:
-            return None
-        self.events.chosen.update(dict.fromkeys(s for s in value.symbols if s.chosen))
-        element = first.element if first.element == second.element else None
-        axes = self.axes.broadcast(first.axes, second.axes)
-        known = value.poly.constant if value.poly is not None and not value.terms and not axes else None
-        return replace(value, axes=axes, element=element, literal=MISSING if known is None else known)
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:

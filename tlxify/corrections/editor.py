@@ -358,7 +358,7 @@ class Editor:
                     evaluate(part, dict.fromkeys(names, 1))
             except (SyntaxError, ValueError):
                 raise grammar.ContractTextError(
-                    key, f"{part!r} is no expression", "+ - * / // %, cdiv, min, max"
+                    key, f"{part!r} is no expression", "+ - * / // %, cdiv, min, max, `1 if FLAG else n`"
                 ) from None
             for name in sorted(names - known):
                 raise grammar.ContractTextError(
