@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .analyses.contracts.unread import unread
-from .analyses.texts import words
+from .analyses.texts import options, words
 from .config import Contracts, contracts_of
 from .contract import Contract, LaunchConfig, TensorSpec
 from .contracting import any_contract
@@ -316,7 +316,8 @@ def _layouts(
         return ("padded",)
     strides = {scalar.name for scalar in contract.scalars if scalar.kind == "stride"}
     unknown = [stride for stride in spec.strides if stride in strides and stride not in used]
-    if any(stride != spec.strides[-1] for stride in unknown):
+    chosen = (option for stride in spec.strides for option in options(stride) if option != stride)
+    if any(option in strides - used for option in chosen) or any(stride != spec.strides[-1] for stride in unknown):
         return ("rows",)
     if through:
         return ("padded",)

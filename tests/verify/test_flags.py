@@ -11,6 +11,7 @@ import pytest
 from tests.golden import CASES, ROOT, needs_block_pointers, read
 from tlxify import convert
 from tlxify.contract import BYTE_DTYPES, Undefined, evaluate, flags_in, settled
+from tlxify.job import paired
 from tlxify.source import SourceFile
 from tlxify.verify.buffers import make_arguments
 from tlxify.verify.compiled import variants
@@ -36,11 +37,11 @@ SUBJECTS = {
 }
 
 
-def converted(name):
+def converted(name, **how):
     path = CASES / f"{name}.py"
     source = read(path).source if path.exists() else (ROOT / "corpus" / f"{name}.py").read_text()
     needs_block_pointers(source)
-    (kernel,) = convert(SourceFile(f"{name}.py", source), profitable=False).kernels
+    (kernel,) = convert(SourceFile(f"{name}.py", source), profitable=False, **how).kernels
     return kernel
 
 
@@ -175,3 +176,32 @@ def test_the_axis_that_the_flag_makes_contiguous_is(flag, strides):
     kernel = converted("address/transposed_by_flags")
     spec = next(tensor for tensor in kernel.contract.tensors if tensor.name == "a_ptr")
     assert wanted_strides(spec, "padded", (64, 32), 2, {"TRANS_A": flag}) == strides
+
+
+def test_a_version_that_knows_no_strides_is_launched_without_gaps(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    old = read(CASES / "address" / "transposed_by_flags.py").source
+    new = old.replace("K, lda, ldb", "K, ldb").replace(
+        "    acc = tl.zeros", "    lda = M if TRANS_A else K\n    acc = tl.zeros"
+    )
+    (tmp_path / "old.py").write_text(old)
+    (tmp_path / "new.py").write_text(new)
+    (kernel,) = paired(tmp_path / "old.py", tmp_path / "new.py", "kernel", None).kernels
+    contract = kernel.conversion.contract
+    assert {spec.name: spec.layouts for spec in contract.tensors}["a_ptr"] == ("rows",)
+    cases = [replace(case, layouts=(("b_ptr", "padded"),), path="any", schedules=("late",)) for case in laid(contract)]
+    tally = simulate(kernel.conversion, cases=cases)
+    assert not tally.findings
+    assert not tally.source_fails
+    assert tally.compared >= len(cases) == 4
+
+
+@pytest.mark.parametrize("name", ["address/transposed_by_flags", "address/moved_by_a_flag"])
+def test_plain_triton_with_descriptors_takes_every_value(name):
+    kernel = converted(name, tier="descriptors")
+    assert kernel.plan.plain
+    assert kernel.plan.guard.claims == ()
+    cases = list(laid(kernel.contract))
+    tally = simulate(kernel.conversion, cases=cases)
+    assert not tally.findings
+    assert tally.specialized == len(cases)
