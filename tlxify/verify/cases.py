@@ -9,10 +9,10 @@ from ..contract import Contract, LaunchConfig, complete
 
 #: The name of a case that hypothesis draws.
 DRAWN = "drawn"
-#: How a tensor lies in memory. rows: contiguous; padded: rows begin on 32-byte multiples, with a gap, as
-#: behind each matrix of a batch, and the elements of a vector lie two apart; columns: the last
-#: two axes swapped; padded-columns: both; odd: contiguous from one element past an aligned base; overlap: begins in the
-#: memory of the first tensor that is read.
+#: How a tensor lies in memory. rows: contiguous; padded: rows begin on multiples of 16 elements and of 32 bytes, with
+#: a gap, as behind each matrix of a batch, and the elements of a vector lie two apart; columns: the last two axes
+#: swapped; padded-columns: both; odd: contiguous from one element past an aligned base; overlap: begins in the memory
+#: of the first tensor that is read.
 Layout = Literal["rows", "padded", "columns", "padded-columns", "odd", "overlap"]
 #: What the elements are. normal: independent standard normal; ones; zeros; special: normal with NaN and both
 #: infinities sown in; denormal: below the smallest normal number; large: products near the top of the range.

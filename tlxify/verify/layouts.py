@@ -7,6 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from ..contract import ANY_STRIDE, BYTE_DTYPES, Contract, TensorSpec, evaluate, flags_in, settled
 from .cases import Layout
 
+#: Elements of which Triton is told that a stride is a multiple: threads copy such rows 16 bytes at a time.
+ASKED = 16
+
 
 def strides_of(layout: Layout, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """Strides in elements of a layout."""
@@ -20,7 +23,7 @@ def strides_of(layout: Layout, shape: tuple[int, ...], itemsize: int) -> tuple[i
         strides[axis] = step
         step *= max(1, shape[axis])
         if position == 0 and padded and len(shape) >= 2:
-            unit = max(1, 32 // itemsize)
+            unit = max(ASKED, 32 // itemsize)
             step = (-(-step // unit) + 1) * unit
         elif position > 0 and padded:
             step += strides[axis]
