@@ -153,6 +153,8 @@ def test_a_kernel_that_takes_the_other_order_is_found():
         ("hostile/arm_begins_elsewhere", "TRANS_A"),
         ("hostile/arm_of_another_row", "TRANS_A"),
         ("hostile/flag_of_pointers", "OTHER"),
+        ("control/length_by_a_flag", "WIDE"),
+        ("control/depth_by_a_flag", "WIDE"),
     ],
 )
 def test_arms_that_load_something_else_are_one_at_a_time(name, flag):

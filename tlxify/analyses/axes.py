@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..facts import Axis, AxisId, Creator, LengthRead
-from ..poly import Poly
+from ..poly import Poly, Symbol
 
 #: Axes of a block value, None where the length is one.
 Axes = tuple[AxisId | None, ...]
@@ -47,6 +47,9 @@ class AxisTable:
         """The axis that `creator` makes; interpreting a loop body twice makes it once."""
         if creator is not None and (creator, depth) in self._by_creator:
             return self._by_creator[creator, depth]
+        if any(symbol.chosen for symbol in length.symbols):
+            # Of two lengths a kernel is two kernels: rows are divided, and slots filled, by one.
+            length = Poly.of(Symbol(length.text()))
         number = len(self._parent)
         self._parent.append(number)
         self._groups[number] = _Group(length, {creator: None} if creator else {})
@@ -70,7 +73,7 @@ class AxisTable:
         if kept.length != dropped.length and not any(_unsaid(group.length) for group in (kept, dropped)):
             # One of them may be a single element that is repeated: what makes it is no place to divide rows at.
             kept.fixed = True
-            if self.arms or not (_one(kept.length) and _one(dropped.length)):
+            if self.arms or not (kept.length.launch and dropped.length.launch):
                 kept.torn = True
                 self.deciding.update(dict.fromkeys(self.arms))
         self._parent[drop] = keep
@@ -151,11 +154,6 @@ class AxisTable:
             )
             for number, g in sorted(self._groups.items())
         )
-
-
-def _one(length: Poly) -> bool:
-    """Whether it is one length for a launch, and not one of two as a flag chooses."""
-    return length.launch and not any(symbol.chosen for symbol in length.symbols)
 
 
 def _unsaid(length: Poly) -> bool:

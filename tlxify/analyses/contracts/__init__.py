@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from ...contract import ConstexprSpec, Contract, ScalarSpec
+from ...contract import ConstexprSpec, Contract, ScalarSpec, TensorSpec
 from ...diagnostics import Decline
 from ...facts import Facts
 from ...model import Kernel
@@ -13,7 +13,7 @@ from ...parse.launches import call_sites
 from ...poly import REDUCED
 from ...starts import tile_lengths, uneven
 from .. import analyze
-from ..texts import words
+from ..texts import options, words
 from .apart import apart
 from .constants import constexpr, number
 from .dependent import dependent
@@ -77,6 +77,7 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
     named = (rows, columns, depth)
     others = [*remaining(facts, extents, named[:2]), *siblings(facts, extents, named)]
     others = [pair for pair in others if pair[0] not in whole]
+    _one_size(kernel, specs, [pair[0] for pair in (*named, *others) if pair], whole)
     counted = loop is None or loop.stop is None or not loaded(facts, loop.stop)
     computed = dependent(
         facts,
@@ -139,6 +140,19 @@ def infer_contract(kernel: Kernel, facts: Facts) -> Contract:
         absent=tuple(p.name for p in kernel.params if p.name in absent),
         unread=tuple(p.name for p in kernel.params if p.name in ignored - settled and usual(p, sites) is None),
     )
+
+
+def _one_size(kernel: Kernel, specs: Iterable[TensorSpec], counted: Iterable[str], covered: Mapping[str, str]) -> None:
+    """Raises Decline where a flag chooses how long a tensor is out of sizes of which nothing says how they are walked.
+
+    Launches of each value of the flag alone are told by the size that it chooses.
+    """
+    known = {*counted, *covered}
+    for spec in specs:
+        for extent in spec.shape:
+            if len(options(extent)) > 1 and (left := words([extent]) - known):
+                why = f"`{spec.name}` is `{extent}` long, and how `{min(left)}` is walked is not known"
+                raise Decline("TLX606", None, name=kernel.name, why=why)
 
 
 def _told(facts: Facts) -> None:
