@@ -66,6 +66,12 @@ def test_converting_again_changes_nothing(case):
     for text in (conversion.module_text, conversion.patched_source_text):
         ast.parse(text)
         assert without_generated(text) == conversion.source.text
+
+
+@pytest.mark.parametrize("case", CONVERTED[::6], ids=name)
+def test_one_source_is_always_converted_to_one_text(case):
+    """The other half of that: what the source is converted to depends on nothing else."""
+    conversion, _ = outcome(case)
     again = convert(SourceFile(case.path.name, conversion.module_text), **options(case))
     assert again.module_text == conversion.module_text
     assert again.patched_source_text == conversion.patched_source_text
