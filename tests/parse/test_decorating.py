@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tlxify.parse.kernels import enclosed_kernels, find_kernels
+from tlxify.parse.kernels import enclosed_in, enclosing_views, find_kernels
 from tlxify.parse.module import parse_module
 from tlxify.pipeline import convert
 from tlxify.source import SourceFile
@@ -124,7 +124,7 @@ def test_calls_and_kernels_in_functions_are_followed_too(tmp_path: Path):
     assert (kernel.name, kernel.bound) == ("kernel", "launched")
     body = KERNEL.format(decorator="jit").strip().replace("\n", "\n    ")
     text = f"{IMPORTS}\n\ndef make():\n    from .compat import jit\n\n    {body}\n    return kernel\n"
-    (kernel,) = enclosed_kernels(SourceFile(source.path, text))
+    (kernel,) = enclosed_in(enclosing_views(parse_module(SourceFile(source.path, text))))
     assert kernel.name == "kernel"
 
 

@@ -7,6 +7,8 @@ import textwrap
 import pytest
 
 from tlxify.migrate.work import Work, kernel_names, record
+from tlxify.parse.everywhere import jit_functions
+from tlxify.parse.module import parse_module
 from tlxify.pipeline import convert
 from tlxify.source import SourceFile
 
@@ -142,6 +144,12 @@ def test_one_that_surely_has_no_dot_is_said_to_have_none(value: str, word: str):
     }
     found = convert(SourceFile("m.py", text), tier="descriptors").kernels
     assert {kernel.name: kernel.verdict_word for kernel in found}["copy"] == "declined"
+
+
+def test_a_function_that_several_calls_make_a_kernel_is_one():
+    text = f"{HEAD}{plain('f')}{plain('f')}\nONE = {{'a': triton.jit(f)}}\nTWO = {{'b': triton.jit(f)}}\n"
+    places = [found.node.lineno for found in jit_functions((parse_module(SourceFile("m.py", text)),))]
+    assert len(places) == len(set(places)) == 1
 
 
 def test_a_run_over_a_tree_lists_them_with_their_families(tmp_path):

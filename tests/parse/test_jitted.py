@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tlxify.fingerprint import parts
-from tlxify.parse.kernels import enclosed_kernels, find_kernels, kernel_named
+from tlxify.parse.kernels import enclosed_in, enclosing_views, find_kernels, kernel_named
 from tlxify.parse.launches import call_sites, tuner_configs
 from tlxify.parse.module import parse_module
 from tlxify.slice import cut
@@ -103,7 +103,8 @@ def test_one_that_jit_code_calls_alone_is_no_kernel():
 
 def test_a_function_may_make_one():
     inside = PLAIN.replace("\n", "\n    ")
-    found = enclosed_kernels(SourceFile("kernel.py", f"{HEAD}def make_it():{inside}k = triton.jit(_k)\n    return k\n"))
+    text = f"{HEAD}def make_it():{inside}k = triton.jit(_k)\n    return k\n"
+    found = enclosed_in(enclosing_views(parse_module(SourceFile("kernel.py", text))))
     assert [(kernel.name, kernel.bound) for kernel in found] == [("_k", "k")]
 
 

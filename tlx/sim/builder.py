@@ -191,6 +191,8 @@ class SimBuilder(InterpreterBuilder):  # type: ignore[misc]
         data.fill(arg.data.ravel()[0])
         return value(data, arg.dtype.scalar)
 
+    # For these numpy's own functions take far longer than what they do to a small tile.
+
     def create_broadcast(self, arg: Value, shape: Any) -> Value:
         data = np.empty(tuple(shape), arg.data.dtype)
         data[...] = arg.data

@@ -27,7 +27,7 @@ def block_type_init(self: Any, element_ty: Any, shape: Any) -> None:
     known = _known.get(id(shape)) or _seen(shape)
     if known is None:
         _block_type(self, element_ty, shape)
-        self.shape = _kept(self.shape, self.numel)[0]
+        self.shape = _kept(self.shape, self.numel)
         return
     self.element_ty = element_ty
     self.shape, self.numel, text = known
@@ -39,10 +39,11 @@ def _seen(shape: Any) -> tuple[Any, int, str] | None:
     return _shapes.get(key) if all(type(s) is int for s in key) else None
 
 
-def _kept(shape: Any, count: int) -> tuple[Any, int, str]:
+def _kept(shape: Any, count: int) -> Any:
     """The shape that stands for all shapes like it."""
     known = _shapes.setdefault(tuple(int(s) for s in shape), (shape, count, str(shape)))
-    return _known.setdefault(id(known[0]), known)
+    _known[id(known[0])] = known
+    return known[0]
 
 
 def tensor_init(self: Any, handle: Any, type: Any) -> None:

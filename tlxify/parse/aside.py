@@ -57,8 +57,9 @@ def _left(views: Sequence[Module], converted: Container[Place]) -> Iterator[Asid
     tuned = {place(k.node) for view in views for k in find_kernels(view)}
     helpers = {place(helper.node) for view in views for helper in view.helpers.values()} - tuned
     names = {chain.rpartition(".")[2] for chain in launched(module.tree)}
-    called = frozenset(_called(views))
-    for found in jit_functions(views):
+    every = tuple(jit_functions(views))
+    called = frozenset(_called(module, every))
+    for found in every:
         node = found.node
         if place(node) in converted or place(node) in helpers:
             continue
@@ -98,10 +99,10 @@ def _head(function: ast.FunctionDef) -> Span:
     return replace(Span.of(function), end_line=function.lineno, end_column=function.col_offset + len("def"))
 
 
-def _called(views: Sequence[Module]) -> Iterator[str]:
+def _called(module: Module, every: Iterable[Found]) -> Iterator[str]:
     """The names that jit code of the file calls functions by."""
-    names = views[0].names
-    for found in jit_functions(views):
+    names = module.names
+    for found in every:
         for node in ast.walk(found.node):
             chain = chain_of(node.func) if isinstance(node, ast.Call) else None
             if chain is not None and not names.aliases.get(chain.partition(".")[0], "").startswith("triton"):

@@ -36,7 +36,7 @@ def jit_functions(views: Sequence[Module]) -> Iterator[Found]:
     """The jit functions of a file, each once; `views` are the file and how functions in it see it."""
     module = views[0]
     plain: dict[str, list[tuple[ast.FunctionDef, str]]] = {}
-    calls: list[tuple[str, ast.Call, frozenset[str]]] = []
+    calls: list[tuple[str, ast.Call]] = []
     seen: set[Place] = set()
     pending: list[tuple[ast.AST, str, frozenset[str]]] = [(module.tree, "", frozenset())]
     while pending:
@@ -55,15 +55,15 @@ def jit_functions(views: Sequence[Module]) -> Iterator[Found]:
                 for view in views:
                     made = jit_call(node, view.names)
                     if made is not None and made[1][0].name == JIT and made[0] not in given:
-                        calls.append((made[0], node, given))
+                        calls.append((made[0], node))
                         break
         pending += [(child, inner, given) for child in ast.iter_child_nodes(node)]
-    for name, call, _ in sorted(calls, key=lambda item: item[1].lineno):
-        before = [(node, where) for node, where in plain.get(name, ()) if node.lineno < call.lineno]
-        if before and place(before[-1][0]) not in seen:
-            node, where = max(before, key=lambda item: item[0].lineno)
-            seen.add(place(node))
-            yield Found(name, node, where, call)
+    for name, call in sorted(calls, key=lambda item: item[1].lineno):
+        before = [item for item in plain.get(name, ()) if item[0].lineno < call.lineno]
+        last = max(before, key=lambda item: item[0].lineno, default=None)
+        if last is not None and place(last[0]) not in seen:
+            seen.add(place(last[0]))
+            yield Found(name, *last, call)
 
 
 def _inside(node: ast.AST, where: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..model import Branch, Decorator, Jitted, Kernel, Loop, Module, Node, Param, Statement
-from ..source import SourceFile, Span
+from ..source import Span
 from .enclosed import makers
 from .jitted import decorator_name
 from .launches import launched
@@ -49,13 +49,8 @@ def enclosing_views(module: Module) -> tuple[Module, ...]:
     return tuple(parse_module(module.source, inside=n) for n in range(len(makers(module.tree, module.names))))
 
 
-def enclosed_kernels(source: SourceFile) -> tuple[Kernel, ...]:
-    """The kernels that functions of a file make, each under a name that no other kernel of them has."""
-    return enclosed_in(enclosing_views(parse_module(source)))
-
-
 def enclosed_in(views: Sequence[Module]) -> tuple[Kernel, ...]:
-    """The same of the functions whose views of the file these are."""
+    """The kernels that the functions with these views make, each under a name that no other kernel of them has."""
     found = [
         kernel
         for view in views

@@ -24,7 +24,7 @@ from .grids import settle_grid
 from .layouts import extents_of, settle_unused, settled_strides, usual_layouts, wanted_strides
 from .loading import Loaded, load
 from .oracle import as_constexpr
-from .sizing import full_size_case, lying_deep
+from .sizing import full_size_case, layings, lying_deep
 
 if TYPE_CHECKING:
     from tlx.lowering.inspect import CompiledFacts
@@ -137,12 +137,8 @@ def variants(contract: Contract, views: frozenset[str], first: int = 0) -> tuple
 
 def _laid(contract: Contract, base: Case) -> Iterator[Case]:
     """The case with every other choice of the flags that decide how tensors lie."""
-    fixed = base.constants(contract)
-    free = [spec for spec in contract.laying if spec.name not in fixed]
-    for choices in itertools.product(*(spec.choices for spec in free)):
-        values = {**dict(base.values), **dict(zip((spec.name for spec in free), choices, strict=True))}
-        case = replace(base, values=tuple(values.items()), layouts=usual_layouts(contract, 0, padded=False))
-        if values != dict(base.values) and case == lying_deep(contract, case):
+    for case in layings(contract, replace(base, layouts=usual_layouts(contract, 0, padded=False))):
+        if dict(case.values) != dict(base.values) and case == lying_deep(contract, case):
             yield case
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ..contract import BYTE_DTYPES, Contract, cdiv, complete, extent_of, flags_in, settled
@@ -94,18 +94,24 @@ def lying_deep(contract: Contract, case: Case) -> Case:
     As it is where they do already, or no flag can bring it about.
     """
     fixed = case.constants(contract)
-    free = [spec for spec in contract.laying if spec.name not in fixed]
     asked = [
         tensor.strides[tensor.deep]
         for tensor in contract.tensors
         if tensor.deep is not None and contract.dtype_of(tensor, case.dtype) in BYTE_DTYPES and flags_in(tensor.strides)
     ]
-    given = tuple(dict(case.values).get(spec.name) for spec in free)
-    for choices in (given, *itertools.product(*(spec.choices for spec in free))) if asked else ():
-        values = {**dict(case.values), **dict(zip((spec.name for spec in free), choices, strict=True))}
-        if all(settled(stride, {**values, **fixed}) == "1" for stride in asked):
-            return replace(case, values=tuple(values.items()))
+    for laid in (case, *layings(contract, case)) if asked else ():
+        if all(settled(stride, {**dict(laid.values), **fixed}) == "1" for stride in asked):
+            return laid
     return case
+
+
+def layings(contract: Contract, case: Case) -> Iterator[Case]:
+    """The case with every choice of the flags that decide how tensors lie, but for those that its config sets."""
+    fixed = case.constants(contract)
+    free = [spec for spec in contract.laying if spec.name not in fixed]
+    for choices in itertools.product(*(spec.choices for spec in free)):
+        values = {**dict(case.values), **dict(zip((spec.name for spec in free), choices, strict=True))}
+        yield replace(case, values=tuple(values.items()))
 
 
 def _chunks(contract: Contract) -> set[str]:
